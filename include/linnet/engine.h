@@ -1,0 +1,72 @@
+// The engine in tokens: many requests over one model, each answered as if it were alone.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "linnet/event.h"
+#include "linnet/options.h"
+#include "linnet/request.h"
+#include "linnet/stats.h"
+#include "linnet/status.h"
+
+namespace linnet {
+
+class Clock;     // src/base/clock.h
+class Executor;  // src/engine/executor.h
+class Outbox;    // src/engine/outbox.h
+
+// The consumer's end of one request. Move-only; destroying it before the final event cancels the request.
+// All methods may be called from one consumer thread, which need not be the engine's.
+class RequestHandle {
+ public:
+  RequestHandle() = default;
+  explicit RequestHandle(std::shared_ptr<Outbox> outbox);
+  RequestHandle(RequestHandle&&) noexcept = default;
+  RequestHandle& operator=(RequestHandle&& other) noexcept;
+  ~RequestHandle();
+
+  RequestId id() const;
+  // The next event if there is one. After the FinishEvent: always empty.
+  std::optional<Event> try_next();
+  // Waits for the next event. Must not be called after the FinishEvent, nor on the thread that calls Engine::step().
+  Event next();
+  // `ready` is called from the engine's thread whenever try_next() may have something new, and once at registration if it has
+  // already. It must return at once (post to an event loop). Replaces an earlier one; empty: none.
+  void on_ready(std::function<void()> ready);
+  // The row stops at the next step boundary; the final event then has reason kCancelled. Idempotent.
+  void cancel();
+
+ private:
+  std::shared_ptr<Outbox> outbox_;
+};
+
+// Threads: submit() and stats() may be called from any thread. Either start() gives the engine a thread of its own, or the owner
+// calls step() from one thread (simulation, embedding); never both.
+class Engine {
+ public:
+  Engine(const EngineOptions& options, std::unique_ptr<Executor> executor, Clock& clock);
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+  ~Engine();  // stops; every open request ends with kUnavailable
+
+  // Errors: kInvalidArgument (empty prompt, token outside the vocabulary, parameter out of range), kContextLengthExceeded,
+  // kQueueFull, kUnavailable after stop().
+  Result<RequestHandle> submit(Request request);
+
+  // One turn of the loop: admit, plan, run, commit, emit. False if there was nothing to run.
+  bool step();
+
+  void start();  // runs step() on a thread of its own, asleep while there is nothing to do
+  void stop();   // finishes the step under way; idempotent
+
+  EngineStats stats() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace linnet

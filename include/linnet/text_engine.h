@@ -1,0 +1,101 @@
+// The engine in text: a loaded model with its tokenizer, chat template and engine.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "linnet/engine.h"
+#include "linnet/ids.h"
+#include "linnet/options.h"
+#include "linnet/sampling.h"
+#include "linnet/status.h"
+
+namespace linnet {
+
+// A conversation, rendered by the model's chat template. Values are JSON texts, checked by whoever made them.
+struct ChatPrompt {
+  std::string messages_json;              // array of {"role", "content", ...}
+  std::string tools_json;                 // array of tool objects; empty: none
+  std::string template_args_json;         // object merged into the template's variables; empty: none
+  bool add_generation_prompt = true;
+};
+
+struct TextRequest {
+  std::variant<std::string, std::vector<TokenId>, ChatPrompt> prompt;  // raw text, token ids, or a conversation
+  SamplingOverrides sampling;
+  std::optional<std::int32_t> max_tokens;
+  std::vector<std::string> stop;  // generation ends before the first of these in the text; empty strings are ignored
+  bool ignore_eos = false;        // end tokens do not end the answer
+  std::int32_t priority = 0;
+};
+
+struct TextDelta {
+  std::string text;  // valid UTF-8, never empty
+
+  bool operator==(const TextDelta&) const = default;
+};
+
+using TextEvent = std::variant<TextDelta, FinishEvent>;
+
+// The consumer's end of one text request; as RequestHandle. The concatenation of its deltas does not depend on how fast it is read.
+class TextStream {
+ public:
+  TextStream();
+  TextStream(TextStream&&) noexcept;
+  TextStream& operator=(TextStream&&) noexcept;
+  ~TextStream();
+
+  std::optional<TextEvent> try_next();
+  TextEvent next();
+  void on_ready(std::function<void()> ready);
+  void cancel();
+  std::int32_t prompt_tokens() const;
+
+  class Impl;  // src/runtime/text_stream.cc
+  explicit TextStream(std::unique_ptr<Impl> impl);
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+// What a client may know about a model.
+struct ModelCard {
+  std::string id;            // what replies call it
+  std::string architecture;  // "llama", ...
+  std::int64_t created = 0;  // seconds since 1970, when it was loaded
+  std::int32_t context = 0;  // tokens of prompt + answer
+  std::int32_t vocabulary = 0;
+  bool has_chat_template = false;
+  std::string backend;       // "cpu", "mlx"
+  std::string kernels;       // instruction set of the kernels, "amx", "avx512", "portable", ...
+  std::int32_t threads = 0;  // kernel threads
+};
+
+// Thread-safe after load(): any thread may call any method.
+class TextEngine {
+ public:
+  // Reads the model, reserves KV and scratch, starts the engine's thread. Errors: kNotFound, kUnsupported (architecture, format),
+  // kCorrupt (file, field, value), kTooLarge (memory budget).
+  static Result<std::unique_ptr<TextEngine>> load(const LoadOptions& options);
+  virtual ~TextEngine() = default;
+
+  virtual const ModelCard& model() const = 0;
+  // Renders, tokenizes and submits. Errors: those of Engine::submit; kInvalidArgument with the template's own words.
+  virtual Result<TextStream> submit(TextRequest request) = 0;
+  // Text to ids as a prompt would be, with the special tokens that the tokenizer adds by itself.
+  virtual Result<std::vector<TokenId>> tokenize(std::string_view text) const = 0;
+  virtual std::string detokenize(std::span<const TokenId> tokens) const = 0;
+  // The conversation as the model will see it.
+  virtual Result<std::string> render(const ChatPrompt& prompt) const = 0;
+  virtual EngineStats stats() const = 0;
+  virtual void stop() = 0;
+};
+
+}  // namespace linnet

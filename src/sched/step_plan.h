@@ -1,0 +1,49 @@
+// One step's work, as the control plane asks for it: token ids, lengths and block ids, no tensors.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/ids.h"
+
+namespace linnet {
+
+// One row's share of a step: `inputs` are fed at positions position .. position + inputs.size() - 1; then logits of the last
+// `samples` inputs are turned into tokens. A prompt's chunk that is not its last has samples = 0; a decode row with k drafts is a
+// verify row of k + 1 inputs and k + 1 samples (k = 0: plain decode).
+struct RowPlan {
+  SequenceId sequence{};
+  std::int32_t position = 0;        // tokens of this sequence whose KV exists
+  std::int32_t samples = 0;         // 0 .. inputs
+  std::uint64_t sample_step = 0;    // index in the answer of the first token to be sampled; with the seed, its random number
+  std::int32_t input_begin = 0;     // into StepPlan::tokens
+  std::int32_t input_count = 0;     // >= 1
+  std::int32_t block_begin = 0;     // into StepPlan::blocks
+  std::int32_t block_count = 0;     // covers position + input_count tokens
+
+  bool operator==(const RowPlan&) const = default;
+};
+
+// Flat, so that a plan reused from step to step allocates nothing after warm-up.
+struct StepPlan {
+  std::vector<RowPlan> rows;
+  std::vector<TokenId> tokens;
+  std::vector<BlockId> blocks;
+
+  std::span<const TokenId> inputs(const RowPlan& row) const {
+    return std::span(tokens).subspan(static_cast<std::size_t>(row.input_begin), static_cast<std::size_t>(row.input_count));
+  }
+  std::span<const BlockId> block_table(const RowPlan& row) const {
+    return std::span(blocks).subspan(static_cast<std::size_t>(row.block_begin), static_cast<std::size_t>(row.block_count));
+  }
+  void clear() {
+    rows.clear();
+    tokens.clear();
+    blocks.clear();
+  }
+  bool empty() const { return rows.empty(); }
+  bool operator==(const StepPlan&) const = default;
+};
+
+}  // namespace linnet
