@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -44,25 +45,31 @@ struct TextDelta {
 
 using TextEvent = std::variant<TextDelta, FinishEvent>;
 
-// The consumer's end of one text request; as RequestHandle. The concatenation of its deltas does not depend on how fast it is read.
+// What stands behind a TextStream: a request on the engine, or a script in a test.
+class TextSource {
+ public:
+  virtual ~TextSource() = default;  // before the final event: cancels
+  virtual std::optional<TextEvent> try_next() = 0;
+  virtual TextEvent next() = 0;
+  virtual void on_ready(std::function<void()> ready) = 0;
+  virtual void cancel() = 0;
+  virtual std::int32_t prompt_tokens() const = 0;
+};
+
+// The consumer's end of one text request; threads and rules as RequestHandle. Deltas and their concatenation do not depend on how
+// fast they are read.
 class TextStream {
  public:
-  TextStream();
-  TextStream(TextStream&&) noexcept;
-  TextStream& operator=(TextStream&&) noexcept;
-  ~TextStream();
+  explicit TextStream(std::unique_ptr<TextSource> source) : source_(std::move(source)) {}
 
-  std::optional<TextEvent> try_next();
-  TextEvent next();
-  void on_ready(std::function<void()> ready);
-  void cancel();
-  std::int32_t prompt_tokens() const;
-
-  class Impl;  // src/runtime/text_stream.cc
-  explicit TextStream(std::unique_ptr<Impl> impl);
+  std::optional<TextEvent> try_next() { return source_->try_next(); }
+  TextEvent next() { return source_->next(); }
+  void on_ready(std::function<void()> ready) { source_->on_ready(std::move(ready)); }
+  void cancel() { source_->cancel(); }
+  std::int32_t prompt_tokens() const { return source_->prompt_tokens(); }
 
  private:
-  std::unique_ptr<Impl> impl_;
+  std::unique_ptr<TextSource> source_;
 };
 
 // What a client may know about a model.
@@ -76,6 +83,11 @@ struct ModelCard {
   std::string backend;       // "cpu", "mlx"
   std::string kernels;       // instruction set of the kernels, "amx", "avx512", "portable", ...
   std::int32_t threads = 0;  // kernel threads
+  // What one token costs, for limits: weights read by a lone decode row, KV read for each token of context, and operations of
+  // the layers' matrices (the head is computed for sampled tokens only).
+  double weight_bytes_per_token = 0;
+  double kv_bytes_per_token = 0;
+  double flops_per_token = 0;
 };
 
 // Thread-safe after load(): any thread may call any method.

@@ -1,0 +1,159 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <variant>
+#include <vector>
+
+#include "backends/cpu/probe.h"
+#include "linnet/text_engine.h"
+#include "server/commands/command.h"
+#include "server/commands/interrupts.h"
+#include "server/commands/model_flags.h"
+
+namespace linnet {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct BenchFlags {
+  ModelFlags model;
+  std::vector<int> prompts = {512, 4096};
+  std::vector<int> contexts = {0, 4096};
+  int decode_tokens = 128;
+  int repeats = 5;
+  bool json = false;
+};
+
+double median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+  return values[values.size() / 2];
+}
+
+// Random ids: what they mean does not matter, that no two prompts share a prefix does.
+std::vector<TokenId> random_prompt(int tokens, int vocabulary, std::mt19937_64& random) {
+  std::uniform_int_distribution<int> any(0, vocabulary - 1);
+  std::vector<TokenId> prompt(static_cast<std::size_t>(tokens));
+  for (TokenId& token : prompt) token = static_cast<TokenId>(any(random));
+  return prompt;
+}
+
+// One request from its submission to its end. Tokens are counted by the engine, since ids drawn at random may give no text.
+Result<double> request_seconds(TextEngine& engine, std::vector<TokenId> prompt, int tokens) {
+  using Clock = std::chrono::steady_clock;
+  TextRequest request{.prompt = std::move(prompt), .max_tokens = tokens, .ignore_eos = true};
+  request.sampling.temperature = 0.0F;
+  const auto start = Clock::now();
+  LINNET_ASSIGN(TextStream stream, engine.submit(std::move(request)));
+  for (;;) {
+    const TextEvent event = stream.next();
+    if (const auto* finish = std::get_if<FinishEvent>(&event)) {
+      if (finish->error) return *finish->error;
+      return std::chrono::duration<double>(Clock::now() - start).count();
+    }
+  }
+}
+
+// Seconds for a prompt of `tokens` and its first token.
+Result<double> prefill_seconds(TextEngine& engine, int tokens, int repeats, std::mt19937_64& random) {
+  std::vector<double> times;
+  for (int i = 0; i < repeats; ++i) {
+    LINNET_ASSIGN(const double seconds, request_seconds(engine, random_prompt(tokens, engine.model().vocabulary, random), 1));
+    times.push_back(seconds);
+  }
+  return median(times);
+}
+
+// Seconds for one token with about `context` tokens before it: a long answer's time less a short one's, on the same prompt.
+Result<double> decode_seconds(TextEngine& engine, int context, int tokens, int repeats, std::mt19937_64& random) {
+  std::vector<double> times;
+  for (int i = 0; i < repeats; ++i) {
+    const std::vector<TokenId> prompt = random_prompt(std::max(context, 1), engine.model().vocabulary, random);
+    LINNET_ASSIGN(const double one, request_seconds(engine, prompt, 1));
+    LINNET_ASSIGN(const double all, request_seconds(engine, prompt, 1 + tokens));
+    times.push_back((all - one) / tokens);
+  }
+  return median(times);
+}
+
+Json measure_prefill(int tokens, double seconds, const ModelCard& card, const MachineProbe& machine) {
+  const double limit = machine.matrix_tflop_s * 1e12 / card.flops_per_token;
+  return {{"tokens", tokens}, {"tok_s", tokens / seconds}, {"limit_tok_s", limit}};
+}
+
+Json measure_decode(int context, int tokens, double seconds, const ModelCard& card, const MachineProbe& machine) {
+  const double bytes = card.weight_bytes_per_token + card.kv_bytes_per_token * (context + tokens / 2.0);
+  return {{"context", context}, {"tok_s", 1 / seconds}, {"limit_tok_s", machine.bandwidth_gb_s * 1e9 / bytes}};
+}
+
+Result<Json> measure(TextEngine& engine, const BenchFlags& flags) {
+  const ModelCard& card = engine.model();
+  std::mt19937_64 random(1);
+  LINNET_RETURN_IF_ERROR(request_seconds(engine, random_prompt(64, card.vocabulary, random), 16));  // warm-up
+  Json prefill = Json::array();
+  Json decode = Json::array();
+  MachineProbe machine = probe_machine(card.threads, card.weight_bytes_per_token);
+  for (const int tokens : flags.prompts) {
+    if (tokens >= card.context) continue;
+    LINNET_ASSIGN(const double seconds, prefill_seconds(engine, tokens, flags.repeats, random));
+    prefill.push_back(measure_prefill(tokens, seconds, card, machine));
+  }
+  for (const int context : flags.contexts) {
+    if (context + flags.decode_tokens >= card.context) continue;
+    machine.bandwidth_gb_s = probe_machine(card.threads, card.weight_bytes_per_token).bandwidth_gb_s;
+    LINNET_ASSIGN(const double seconds, decode_seconds(engine, context, flags.decode_tokens, flags.repeats, random));
+    decode.push_back(measure_decode(context, flags.decode_tokens, seconds, card, machine));
+  }
+  return Json{{"model", card.id},
+              {"backend", card.backend},
+              {"kernels", card.kernels},
+              {"threads", card.threads},
+              {"machine", {{"bandwidth_gb_s", machine.bandwidth_gb_s}, {"matrix_tflop_s", machine.matrix_tflop_s}}},
+              {"prefill", prefill},
+              {"decode", decode}};
+}
+
+void print_table(const Json& result) {
+  std::printf("%s, %s backend, %s kernels, %d threads; this machine now: %.1f GB/s, %.2f TFLOP/s\n",
+              result["model"].get<std::string>().c_str(), result["backend"].get<std::string>().c_str(),
+              result["kernels"].get<std::string>().c_str(), result["threads"].get<int>(),
+              result["machine"]["bandwidth_gb_s"].get<double>(), result["machine"]["matrix_tflop_s"].get<double>());
+  const auto row = [](const char* what, const Json& entry, const char* key) {
+    const double rate = entry["tok_s"].get<double>();
+    const double limit = entry["limit_tok_s"].get<double>();
+    std::printf("%-8s %6d %10.1f tok/s   limit %10.1f   %5.1f %%\n", what, entry[key].get<int>(), rate, limit, 100 * rate / limit);
+  };
+  for (const Json& entry : result["prefill"]) row("prefill", entry, "tokens");
+  for (const Json& entry : result["decode"]) row("decode @", entry, "context");
+}
+
+Status bench(const BenchFlags& flags) {
+  LINNET_ASSIGN(LoadOptions options, load_options(flags.model));
+  LINNET_ASSIGN(const std::unique_ptr<TextEngine> engine, TextEngine::load(options));
+  LINNET_ASSIGN(const Json result, measure(*engine, flags));
+  if (flags.json) {
+    std::printf("%s\n", result.dump().c_str());
+  } else {
+    print_table(result);
+  }
+  return {};
+}
+
+}  // namespace
+
+void add_bench_command(CLI::App& root, RunCommand& run) {
+  auto flags = std::make_shared<BenchFlags>();
+  CLI::App* app = root.add_subcommand("bench", "Measure prefill and decode beside what the machine allows");
+  add_model_flags(*app, flags->model);
+  app->add_option("--prompts", flags->prompts, "Prompt lengths to prefill")->delimiter(',')->check(CLI::PositiveNumber);
+  app->add_option("--contexts", flags->contexts, "Tokens before the measured decode")->delimiter(',')->check(CLI::NonNegativeNumber);
+  app->add_option("--decode-tokens", flags->decode_tokens, "Tokens to decode")->check(CLI::PositiveNumber);
+  app->add_option("--repeats", flags->repeats, "Runs of each; the median counts")->check(CLI::PositiveNumber);
+  app->add_flag("--json", flags->json, "One JSON object instead of a table");
+  app->callback([flags, &run] { run = [flags] { return bench(*flags); }; });
+}
+
+}  // namespace linnet
