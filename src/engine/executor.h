@@ -15,14 +15,16 @@ namespace linnet {
 
 enum class Ticket : std::uint64_t {};  // one launched step
 
-// How one row of a launched plan turns logits into tokens; in the order of StepPlan::rows, one for each row (unused where samples = 0).
+// How one row of a launched plan turns logits into tokens; in the order of StepPlan::rows, one for each row (unused where samples
+// = 0).
 struct RowSampling {
   SamplingParams params;
 
   bool operator==(const RowSampling&) const = default;
 };
 
-// Tokens of one row, in order; `samples` of them. `failed`: its logits were not finite; its tokens mean nothing, other rows stand.
+// Tokens of one row, in order; `samples` of them. `failed`: its logits were not finite; its tokens mean nothing, other rows
+// stand.
 struct RowResult {
   std::int32_t token_begin = 0;  // into StepResult::tokens
   std::int32_t token_count = 0;
@@ -45,21 +47,21 @@ struct StepResult {
 // fixed + per_token * inputs + per_token_context * sum over inputs of their position.
 struct ExecutorInfo {
   std::int32_t vocabulary = 0;
-  std::int32_t context_max = 0;     // tokens of prompt + answer
-  std::int32_t block_tokens = 0;    // tokens in a KV block
-  std::int32_t block_count = 0;     // in the KV pool; ids 0 .. block_count - 1
+  std::int32_t context_max = 0;      // tokens of prompt + answer
+  std::int32_t block_tokens = 0;     // tokens in a KV block
+  std::int32_t block_count = 0;      // in the KV pool; ids 0 .. block_count - 1
   std::int32_t step_tokens_max = 0;  // inputs of all rows of one step
   std::int32_t step_rows_max = 0;
   double step_cost_fixed_us = 0;
   double step_cost_per_token_us = 0;
   double step_cost_per_token_context_us = 0;
-  std::string numerics_id;          // kernel set, version, KV layout: part of every cache and checkpoint key
+  std::string numerics_id;  // kernel set, version, KV layout: part of every cache and checkpoint key
 };
 
 // Called from the engine's thread alone, in the order launch, sample, collect; one step at a time.
-// Invariants: 1. A row's tokens depend on its own history and RowSampling only, bit for bit, whatever else is in the plan and however
-// its history was cut into steps. 2. No call allocates after the first steps. 3. A failed step (error from collect) leaves
-// every block usable; the control plane ends the rows that were in it.
+// Invariants: 1. A row's tokens depend on its own history and RowSampling only, bit for bit, whatever else is in the plan and
+// however its history was cut into steps. 2. No call allocates after the first steps. 3. A failed step (error from collect)
+// leaves every block usable; the control plane ends the rows that were in it.
 class Executor {
  public:
   virtual ~Executor() = default;

@@ -1,0 +1,21 @@
+// Whether a request can be served at all, decided once, on the thread that submits it.
+#pragma once
+
+#include <cstdint>
+
+#include "linnet/request.h"
+#include "linnet/status.h"
+
+namespace linnet {
+
+// What the executor and its KV can hold.
+struct AdmissionLimits {
+  std::int32_t vocabulary = 0;
+  std::int32_t context_max = 0;  // tokens of prompt + answer, that the KV pool can hold as well
+};
+
+// The length at which the answer ends at the latest, prompt included: min(prompt + max_tokens, context_max).
+// Errors: kInvalidArgument (`param` names the field) and kContextLengthExceeded.
+Result<std::int32_t> admissible_limit(const Request& request, const AdmissionLimits& limits);
+
+}  // namespace linnet

@@ -1,0 +1,64 @@
+// The bounded queue from the engine to one request's consumer.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "base/doorbell.h"
+#include "linnet/event.h"
+#include "linnet/ids.h"
+
+namespace linnet {
+
+// Shared by the engine (push, has_room, withdrawn) and one consumer (the rest). push() never waits: the engine asks has_room()
+// first and leaves the row out of the step otherwise. Rings the engine's doorbell when the consumer made room or withdrew.
+// Invariants: 1. At most `tokens_max` unread tokens. 2. Exactly one FinishEvent, after every token; it always has room.
+// 3. push() allocates nothing. 4. `ready` is never called after on_ready() replaced it, or abandon(), has returned.
+class Outbox {
+ public:
+  Outbox(RequestId id, std::int32_t tokens_max, std::shared_ptr<Doorbell> engine);
+
+  RequestId id() const { return id_; }
+
+  // Engine's side.
+  bool has_room() const { return unread_.load(std::memory_order_acquire) < ring_.size(); }
+  bool withdrawn() const { return withdrawn_.load(std::memory_order_acquire); }
+  void push(TokenId token);
+  void finish(FinishEvent event);
+
+  // Consumer's side; see RequestHandle.
+  std::optional<Event> try_next();
+  Event next();
+  void on_ready(std::function<void()> ready);
+  void cancel();
+  void abandon();  // cancel, and nobody will read any more
+
+ private:
+  std::optional<Event> take_locked();
+  void announce();
+
+  const RequestId id_;
+  const std::shared_ptr<Doorbell> engine_;
+  std::atomic<bool> withdrawn_ = false;
+  std::atomic<std::size_t> unread_ = 0;
+
+  std::mutex mutex_;  // guards what follows, up to ready_mutex_
+  std::condition_variable arrived_;
+  std::vector<TokenId> ring_;
+  std::size_t first_ = 0;
+  std::optional<FinishEvent> finish_;
+  bool finished_ = false;  // finish_ was set, and perhaps taken
+  bool drained_ = false;   // finish_ was taken
+
+  std::mutex ready_mutex_;  // held while ready_ runs; taken alone or before mutex_
+  std::function<void()> ready_;
+};
+
+}  // namespace linnet

@@ -1,0 +1,44 @@
+// Requests that wait for room, and which of them is next.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "engine/inbox.h"
+
+namespace linnet {
+
+// Highest priority first, then order of arrival. The next one is never skipped for a smaller one that would fit.
+// Invariant: a request is passed over by later arrivals at most kPassedOverMax times; after that only earlier ones go before it.
+// Engine's thread only.
+class WaitingList {
+ public:
+  static constexpr std::int32_t kPassedOverMax = 32;
+
+  // Arrivals are added here, in order.
+  std::vector<Submission>& arrivals() { return arrivals_; }
+  void accept_arrivals();
+
+  bool empty() const { return entries_.empty(); }
+  std::size_t size() const { return entries_.size(); }
+  // The list is not empty.
+  const Submission& next() const;
+  Submission take_next();
+  // Moves every request whose consumer withdrew to the end of `into`.
+  void take_withdrawn(std::vector<Submission>& into);
+  void take_all(std::vector<Submission>& into);
+
+ private:
+  struct Entry {
+    Submission submission;
+    std::int32_t passed_over = 0;
+  };
+  std::size_t next_index() const;
+
+  std::vector<Submission> arrivals_;
+  std::vector<Entry> entries_;  // in order of arrival
+};
+
+}  // namespace linnet
