@@ -79,12 +79,12 @@ Result<double> decode_seconds(TextEngine& engine, int context, int tokens, int r
   return median(times);
 }
 
-Json measure_prefill(int tokens, double seconds, const ModelCard& card, const MachineProbe& machine) {
+Json measure_prefill(int tokens, double seconds, const ModelCard& card, const cpu::MachineProbe& machine) {
   const double limit = machine.matrix_tflop_s * 1e12 / card.flops_per_token;
   return {{"tokens", tokens}, {"tok_s", tokens / seconds}, {"limit_tok_s", limit}};
 }
 
-Json measure_decode(int context, int tokens, double seconds, const ModelCard& card, const MachineProbe& machine) {
+Json measure_decode(int context, int tokens, double seconds, const ModelCard& card, const cpu::MachineProbe& machine) {
   const double bytes = card.weight_bytes_per_token + card.kv_bytes_per_token * (context + tokens / 2.0);
   return {{"context", context}, {"tok_s", 1 / seconds}, {"limit_tok_s", machine.bandwidth_gb_s * 1e9 / bytes}};
 }
@@ -95,7 +95,7 @@ Result<Json> measure(TextEngine& engine, const BenchFlags& flags) {
   LINNET_RETURN_IF_ERROR(request_seconds(engine, random_prompt(64, card.vocabulary, random), 16));  // warm-up
   Json prefill = Json::array();
   Json decode = Json::array();
-  MachineProbe machine = probe_machine(card.threads, card.weight_bytes_per_token);
+  cpu::MachineProbe machine = cpu::probe_machine(card.threads, card.kernels, card.weight_bytes_per_token);
   for (const int tokens : flags.prompts) {
     if (tokens >= card.context) continue;
     LINNET_ASSIGN(const double seconds, prefill_seconds(engine, tokens, flags.repeats, random));
@@ -103,7 +103,7 @@ Result<Json> measure(TextEngine& engine, const BenchFlags& flags) {
   }
   for (const int context : flags.contexts) {
     if (context + flags.decode_tokens >= card.context) continue;
-    machine.bandwidth_gb_s = probe_machine(card.threads, card.weight_bytes_per_token).bandwidth_gb_s;
+    machine.bandwidth_gb_s = cpu::probe_machine(card.threads, card.kernels, card.weight_bytes_per_token).bandwidth_gb_s;
     LINNET_ASSIGN(const double seconds, decode_seconds(engine, context, flags.decode_tokens, flags.repeats, random));
     decode.push_back(measure_decode(context, flags.decode_tokens, seconds, card, machine));
   }

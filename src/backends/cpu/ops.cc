@@ -1,0 +1,225 @@
+#include "backends/cpu/ops.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "base/check.h"
+
+namespace linnet::cpu {
+namespace {
+
+// Up to so many rows each thread rounds all of them for itself, which is cheaper than sharing them out and waiting for each
+// other.
+constexpr std::int32_t kOwnRowsMax = 4;
+
+}  // namespace
+
+Result<Ops> Ops::create(const ModelConfig& config, const StepLimits& limits, const KernelSet& kernels,
+                        const AttentionKernels& attention_kernels, Pool& pool) {
+  const AttentionOptions options{.layout = {.layers = config.layers, .kv_heads = config.kv_heads, .head_dim = config.head_dim},
+                                 .heads = config.heads,
+                                 .scale = 0,
+                                 .rows_max = limits.rows_max,
+                                 .tokens_max = limits.tokens_max,
+                                 .context_max = limits.context_max};
+  LINNET_ASSIGN(Attention attention, Attention::create(options, attention_kernels, pool));
+  Ops ops(config, limits, kernels, std::move(attention), pool);
+  std::size_t bytes = 0;
+  ops.lay_out(nullptr, &bytes);
+  LINNET_ASSIGN(ops.region_, Region::reserve(bytes, "scratch"));
+  ops.region_.touch(pool);
+  ops.lay_out(ops.region_.data(), &bytes);
+  ops.rows_.reserve(static_cast<std::size_t>(limits.rows_max));
+  ops.sampled_.reserve(static_cast<std::size_t>(limits.samples_max));
+  return ops;
+}
+
+void Ops::lay_out(std::byte* base, std::size_t* bytes) {
+  Carver carver(base);
+  const auto tokens = static_cast<std::size_t>(limits_.tokens_max);
+  const auto samples = static_cast<std::size_t>(limits_.samples_max);
+  const auto count = [](std::int64_t n) { return static_cast<std::size_t>(n); };
+  const std::int64_t heads = std::int64_t{config_.heads} * config_.head_dim;
+  const std::int64_t kv = std::int64_t{config_.kv_heads} * config_.head_dim;
+  const std::int64_t widest = std::max({std::int64_t{config_.hidden}, std::int64_t{config_.intermediate}, heads});
+  const std::int32_t rows = std::max(limits_.tokens_max, limits_.samples_max);
+  x_ = carver.take<float>(tokens * count(config_.hidden));
+  qkv_ = carver.take<float>(tokens * count(heads + 2 * kv));
+  attended_ = carver.take<float>(tokens * count(heads));
+  feed_forward_ = carver.take<float>(2 * tokens * count(config_.intermediate));
+  sampled_x_ = carver.take<float>(samples * count(config_.hidden));
+  logits_ = carver.take<float>(samples * count(config_.vocabulary));
+  cos_ = carver.take<float>(tokens * count(config_.head_dim / 2));
+  sin_ = carver.take<float>(tokens * count(config_.head_dim / 2));
+  shared_activations_ = carver.take<std::byte>(activations_bytes(rows, widest));
+  own_activations_.clear();
+  linear_scratch_.clear();
+  for (int thread = 0; thread < pool_->threads(); ++thread) {
+    own_activations_.push_back(carver.take<std::byte>(activations_bytes(kOwnRowsMax, widest)));
+    linear_scratch_.push_back(carver.take<std::byte>(linear_scratch_bytes(rows)));
+  }
+  *bytes = carver.size();
+}
+
+void Ops::begin(const StepPlan& plan, std::span<std::byte* const> blocks) {
+  plan_ = &plan;
+  tokens_ = static_cast<std::int32_t>(plan.tokens.size());
+  CHECK(tokens_ <= limits_.tokens_max && plan.rows.size() <= static_cast<std::size_t>(limits_.rows_max));
+  rows_.clear();
+  sampled_.clear();
+  for (const RowPlan& row : plan.rows) {
+    rows_.push_back(
+        {.position = row.position, .count = row.input_count, .token_begin = row.input_begin, .blocks = plan.block_table(row)});
+    for (std::int32_t i = row.input_count - row.samples; i < row.input_count; ++i) sampled_.push_back(row.input_begin + i);
+  }
+  CHECK(sampled_.size() <= static_cast<std::size_t>(limits_.samples_max));
+  attention_.plan(rows_, blocks);
+}
+
+Ops::Tensor Ops::embed(const Embedding& embedding) {
+  const std::int32_t half = config_.head_dim / 2;
+  const float* divisors = config_.rope.frequency_divisors.empty() ? nullptr : config_.rope.frequency_divisors.data();
+  pool_->run([&](int thread, int threads) {
+    const Share share = share_of(tokens_, thread, threads);
+    for (const AttentionRow& row : rows_) {
+      const std::int64_t first = std::max<std::int64_t>(share.begin, row.token_begin);
+      const std::int64_t last = std::min<std::int64_t>(share.end, row.token_begin + row.count);
+      for (std::int64_t t = first; t < last; ++t) {
+        dequantize_row(embedding, static_cast<int>(plan_->tokens[static_cast<std::size_t>(t)]), x_ + t * config_.hidden);
+        rope_angles(config_.rope.theta, divisors, config_.head_dim, row.position + t - row.token_begin, cos_ + t * half,
+                    sin_ + t * half);
+      }
+    }
+  });
+  return view(x_, tokens_, config_.hidden);
+}
+
+Ops::Tensor Ops::rms_norm(Tensor x, Norm weight, float eps) const {
+  x.norm = weight;
+  x.norm_eps = eps;
+  return x;
+}
+
+Ops::Tensor Ops::rope(Tensor x, std::int32_t heads) const {
+  x.rope_heads = heads;
+  return x;
+}
+
+void Ops::round(const Tensor& x, const Activations& into, int begin, int end) const {
+  const RowsIn rows{.data = x.data, .stride = x.stride};
+  if (x.norm != nullptr) {
+    rms_norm_round(*kernels_, rows, x.norm, x.norm_eps, into, begin, end);
+  } else {
+    round_rows(*kernels_, rows, into, begin, end);
+  }
+}
+
+void Ops::apply(const Tensor& x, std::span<const PanelMatrix> weights, std::span<const LinearOutput> outs) {
+  if (x.rows == 0) return;
+  ActivationForms forms;
+  for (const PanelMatrix& matrix : weights) forms = forms | activation_forms(*kernels_, matrix.format, x.rows);
+  const bool own = x.rows <= kOwnRowsMax;
+  if (!own) {
+    pool_->run([&](int thread, int threads) {
+      const Activations rounded = make_activations(*kernels_, forms, x.rows, x.cols, shared_activations_);
+      const Share share = share_of(x.rows, thread, threads);
+      round(x, rounded, static_cast<int>(share.begin), static_cast<int>(share.end));
+    });
+  }
+  pool_->run([&](int thread, int threads) {
+    std::byte* memory = own ? own_activations_[static_cast<std::size_t>(thread)] : shared_activations_;
+    const Activations rounded = make_activations(*kernels_, forms, x.rows, x.cols, memory);
+    if (own) round(x, rounded, 0, x.rows);
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+      std::byte* scratch = linear_scratch_[static_cast<std::size_t>(thread)];
+      cpu::linear(*kernels_, weights[i], rounded, outs[i], linear_share(weights[i], thread, threads, scratch));
+    }
+  });
+}
+
+std::tuple<Ops::Tensor, Ops::Tensor, Ops::Tensor> Ops::linears3(const Tensor& x, const Linears& weights) {
+  CHECK(weights.parts.size() == 3);
+  const std::int64_t stride = weights.parts[0].rows + weights.parts[1].rows + weights.parts[2].rows;
+  std::array<LinearOutput, 3> outs;
+  std::array<Tensor, 3> tensors;
+  float* at = qkv_;
+  for (std::size_t i = 0; i < 3; ++i) {
+    outs[i] = {.y = at, .stride = stride, .epilogue = Epilogue::kStore};
+    tensors[i] = {.data = at,
+                  .stride = stride,
+                  .rows = x.rows,
+                  .cols = weights.parts[i].rows,
+                  .norm = nullptr,
+                  .norm_eps = 0,
+                  .rope_heads = 0};
+    at += weights.parts[i].rows;
+  }
+  apply(x, weights.parts, outs);
+  return {tensors[0], tensors[1], tensors[2]};
+}
+
+void Ops::rotate(const Tensor& x, int begin, int end) const {
+  if (x.rope_heads == 0) return;
+  cpu::rope(*kernels_,
+            {.x = x.data,
+             .stride = x.stride,
+             .heads = x.rope_heads,
+             .head_dim = config_.head_dim,
+             .interleaved = config_.rope.interleaved,
+             .cos = cos_,
+             .sin = sin_},
+            begin, end);
+}
+
+Ops::Tensor Ops::attention(const Tensor& q, const Tensor& k, const Tensor& v, std::int32_t layer) {
+  pool_->run([&](int thread, int threads) {
+    const Share share = share_of(q.rows, thread, threads);
+    rotate(q, static_cast<int>(share.begin), static_cast<int>(share.end));
+    rotate(k, static_cast<int>(share.begin), static_cast<int>(share.end));
+  });
+  attention_.write(*pool_, layer, {.data = k.data, .stride = k.stride}, {.data = v.data, .stride = v.stride});
+  attention_.run(*pool_, layer, {.data = q.data, .stride = q.stride}, {.data = attended_, .stride = q.cols});
+  return view(attended_, q.rows, q.cols);
+}
+
+Ops::Tensor Ops::add_linear(const Tensor& x, const Tensor& input, const Linear& weights) {
+  const LinearOutput out{.y = x.data, .stride = x.stride, .epilogue = Epilogue::kAdd};
+  apply(input, {&weights, 1}, {&out, 1});
+  return x;
+}
+
+Ops::Tensor Ops::swiglu(const Tensor& x, const Linears& gate_up) {
+  if (gate_up.paired) {
+    const LinearOutput out{.y = feed_forward_, .stride = config_.intermediate, .epilogue = Epilogue::kSwiglu};
+    apply(x, gate_up.parts, {&out, 1});
+    return view(feed_forward_, x.rows, config_.intermediate);
+  }
+  const std::int64_t width = config_.intermediate;
+  float* up = feed_forward_ + std::int64_t{limits_.tokens_max} * width;
+  const std::array<LinearOutput, 2> outs{LinearOutput{.y = feed_forward_, .stride = width, .epilogue = Epilogue::kStore},
+                                         LinearOutput{.y = up, .stride = width, .epilogue = Epilogue::kStore}};
+  apply(x, gate_up.parts, outs);
+  pool_->run([&](int thread, int threads) {
+    const Share share = share_of(x.rows * width, thread, threads, 16);
+    cpu::swiglu(*kernels_, feed_forward_ + share.begin, up + share.begin, feed_forward_ + share.begin, share.end - share.begin);
+  });
+  return view(feed_forward_, x.rows, config_.intermediate);
+}
+
+Ops::Tensor Ops::sampled(const Tensor& x) {
+  for (std::size_t i = 0; i < sampled_.size(); ++i) {
+    std::memcpy(sampled_x_ + static_cast<std::int64_t>(i) * x.cols, x.data + sampled_[i] * x.stride,
+                static_cast<std::size_t>(x.cols) * sizeof(float));
+  }
+  return view(sampled_x_, static_cast<std::int32_t>(sampled_.size()), x.cols);
+}
+
+Ops::Tensor Ops::linear(const Tensor& x, const Linear& weights) {
+  const LinearOutput out{.y = logits_, .stride = weights.rows, .epilogue = Epilogue::kStore};
+  apply(x, {&weights, 1}, {&out, 1});
+  return view(logits_, x.rows, weights.rows);
+}
+
+}  // namespace linnet::cpu

@@ -1,0 +1,90 @@
+// TextEngine::load: a model file to a running engine.
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <future>
+#include <iterator>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backends/cpu/executor.h"
+#include "base/clock.h"
+#include "linnet/text_engine.h"
+#include "runtime/load_vocabulary.h"
+#include "runtime/loaded_model.h"
+#include "text/chat_template.h"
+#include "text/tokenizer.h"
+#include "weights/model_file.h"
+
+namespace linnet {
+namespace {
+
+Result<std::string> read_text_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return Error{ErrorCode::kNotFound, path + ": " + std::strerror(errno), path};
+  return std::string(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+}
+
+// What the model says in text: tokenizer, template, end tokens.
+Result<ModelText> load_text(const ModelFile& file, const LoadOptions& options) {
+  LINNET_ASSIGN(const Vocabulary vocabulary, load_gguf_vocabulary(*file.gguf()));
+  LINNET_ASSIGN(Tokenizer tokenizer, Tokenizer::from_vocabulary(vocabulary));
+  ModelText text{.tokenizer = std::move(tokenizer), .chat_template = {}, .end_tokens = file.generation().end_tokens};
+  std::string source(file.chat_template());
+  if (!options.chat_template_file.empty()) {
+    LINNET_ASSIGN(source, read_text_file(options.chat_template_file));
+  }
+  if (!source.empty()) {
+    LINNET_ASSIGN(text.chat_template, ChatTemplate::compile(std::move(source)));
+  }
+  return text;
+}
+
+Result<std::unique_ptr<cpu::CpuExecutor>> load_executor(const ModelFile& file, const LoadOptions& options) {
+  return cpu::CpuExecutor::create(file, {.threads = options.threads,
+                                         .pin_threads = options.pin_threads,
+                                         .kernels = nullptr,
+                                         .context = options.context,
+                                         .rows_max = options.engine.max_rows,
+                                         .memory_budget_bytes = options.memory_budget_bytes});
+}
+
+}  // namespace
+
+Result<std::unique_ptr<TextEngine>> TextEngine::load(const LoadOptions& options) {
+  if (options.backend == BackendKind::kMlx) {
+    return Error{ErrorCode::kUnsupported, "--backend mlx does not run models yet; use cpu", "--backend"};
+  }
+  if (options.device == DeviceKind::kGpu) {
+    return Error{ErrorCode::kUnsupported, "--device gpu needs the mlx backend, which does not run models yet; use cpu", "--device"};
+  }
+  LINNET_ASSIGN(const std::unique_ptr<ModelFile> file, open_model_file(options.model));
+  // The tokenizer is built beside the repacking of weights; both only read the file.
+  std::future<Result<ModelText>> text = std::async(std::launch::async, [&] { return load_text(*file, options); });
+  Result<std::unique_ptr<cpu::CpuExecutor>> executor = load_executor(*file, options);
+  Result<ModelText> loaded_text = text.get();
+  if (!loaded_text.ok()) return loaded_text.error();
+  if (!executor.ok()) return executor.error();
+
+  const cpu::CpuExecutor& cpu = **executor;
+  ModelCard card{.id = file->name(),
+                 .architecture = file->config().architecture,
+                 .created = SystemClock().unix_time().count(),
+                 .context = cpu.info().context_max,
+                 .vocabulary = cpu.info().vocabulary,
+                 .has_chat_template = loaded_text->chat_template.has_value(),
+                 .backend = "cpu",
+                 .kernels = std::string(cpu.kernels().name),
+                 .threads = cpu.threads(),
+                 .weight_bytes_per_token = cpu.token_cost().weight_bytes,
+                 .kv_bytes_per_token = cpu.token_cost().kv_bytes,
+                 .flops_per_token = cpu.token_cost().flops};
+  return std::unique_ptr<TextEngine>(
+      std::make_unique<LoadedModel>(std::move(card), *std::move(loaded_text), *std::move(executor), options));
+}
+
+}  // namespace linnet

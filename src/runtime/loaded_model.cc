@@ -1,0 +1,92 @@
+#include "runtime/loaded_model.h"
+
+#include <random>
+#include <utility>
+#include <variant>
+
+#include "runtime/text_source.h"
+
+namespace linnet {
+namespace {
+
+constexpr std::uint64_t kSeedStep = 0x9e3779b97f4a7c15;  // odd: a Weyl sequence visits every seed once
+
+std::uint64_t random_seed() {
+  std::random_device device;
+  return (std::uint64_t{device()} << 32) | device();
+}
+
+}  // namespace
+
+LoadedModel::LoadedModel(ModelCard card, ModelText text, std::unique_ptr<Executor> executor, const LoadOptions& options)
+    : card_(std::move(card)),
+      text_(std::move(text)),
+      default_sampling_(options.sampling),
+      default_max_tokens_(options.max_tokens),
+      seeds_(random_seed()),
+      engine_(options.engine, std::move(executor), clock_) {
+  engine_.start();
+}
+
+Result<std::string> LoadedModel::render(const ChatPrompt& prompt) const {
+  if (!text_.chat_template) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "the model " + card_.id + " has no chat template; start the server with --chat-template FILE, or use /v1/completions", "messages"};
+  }
+  const auto name_of = [this](std::optional<TokenId> token) { return token ? std::string(text_.tokenizer.token_name(*token)) : std::string(); };
+  return text_.chat_template->render({.messages_json = prompt.messages_json,
+                                      .tools_json = prompt.tools_json,
+                                      .extra_json = prompt.template_args_json,
+                                      .bos_token = name_of(text_.tokenizer.bos()),
+                                      .eos_token = name_of(text_.tokenizer.eos()),
+                                      .add_generation_prompt = prompt.add_generation_prompt,
+                                      .unix_time = clock_.unix_time().count()});
+}
+
+Result<std::vector<TokenId>> LoadedModel::prompt_tokens(const TextRequest& request) const {
+  if (const auto* tokens = std::get_if<std::vector<TokenId>>(&request.prompt)) return *tokens;
+  if (const auto* text = std::get_if<std::string>(&request.prompt)) return tokenize(*text);
+  LINNET_ASSIGN(const std::string rendered, render(std::get<ChatPrompt>(request.prompt)));
+  LINNET_ASSIGN(std::vector<TokenId> tokens, text_.tokenizer.encode(rendered, {.add_special = true, .parse_special = true}));
+  // A template that writes BOS itself, and a tokenizer that adds it: one is meant.
+  const std::optional<TokenId> bos = text_.tokenizer.bos();
+  if (text_.tokenizer.adds_bos() && tokens.size() >= 2 && tokens[0] == bos && tokens[1] == bos) tokens.erase(tokens.begin());
+  return tokens;
+}
+
+SamplingParams LoadedModel::sampling_of(const SamplingOverrides& asked) {
+  SamplingParams params;
+  const auto choose = [](const auto& first, const auto& second, auto& target) {
+    if (first) {
+      target = *first;
+    } else if (second) {
+      target = *second;
+    }
+  };
+  choose(asked.temperature, default_sampling_.temperature, params.temperature);
+  choose(asked.top_p, default_sampling_.top_p, params.top_p);
+  choose(asked.min_p, default_sampling_.min_p, params.min_p);
+  choose(asked.top_k, default_sampling_.top_k, params.top_k);
+  params.seed = seeds_.fetch_add(kSeedStep, std::memory_order_relaxed);
+  choose(asked.seed, default_sampling_.seed, params.seed);
+  return params;
+}
+
+Result<TextStream> LoadedModel::submit(TextRequest request) {
+  LINNET_ASSIGN(std::vector<TokenId> prompt, prompt_tokens(request));
+  const auto prompt_count = static_cast<std::int32_t>(prompt.size());
+  Request engine_request{.prompt = std::move(prompt),
+                         .sampling = sampling_of(request.sampling),
+                         .max_tokens = request.max_tokens ? request.max_tokens : default_max_tokens_,
+                         .end_tokens = text_.end_tokens,
+                         .ignore_eos = request.ignore_eos,
+                         .priority = request.priority};
+  LINNET_ASSIGN(RequestHandle handle, engine_.submit(std::move(engine_request)));
+  return TextStream(std::make_unique<RequestTextSource>(std::move(handle), text_.tokenizer, std::move(request.stop), prompt_count));
+}
+
+Result<std::vector<TokenId>> LoadedModel::tokenize(std::string_view text) const { return text_.tokenizer.encode(text, {}); }
+
+std::string LoadedModel::detokenize(std::span<const TokenId> tokens) const { return text_.tokenizer.decode(tokens); }
+
+}  // namespace linnet

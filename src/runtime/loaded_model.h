@@ -1,0 +1,55 @@
+// A model that answers: its text side and its engine.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "engine/executor.h"
+#include "linnet/engine.h"
+#include "linnet/text_engine.h"
+#include "text/chat_template.h"
+#include "text/tokenizer.h"
+
+namespace linnet {
+
+// What a model says in text.
+struct ModelText {
+  Tokenizer tokenizer;
+  std::optional<ChatTemplate> chat_template;
+  std::vector<TokenId> end_tokens;
+};
+
+// Thread-safe: templates and tokenizers are immutable, the engine takes requests from any thread.
+class LoadedModel final : public TextEngine {
+ public:
+  // Starts the engine's thread. Takes defaults for requests from `options`.
+  LoadedModel(ModelCard card, ModelText text, std::unique_ptr<Executor> executor, const LoadOptions& options);
+
+  const ModelCard& model() const override { return card_; }
+  Result<TextStream> submit(TextRequest request) override;
+  Result<std::vector<TokenId>> tokenize(std::string_view text) const override;
+  std::string detokenize(std::span<const TokenId> tokens) const override;
+  Result<std::string> render(const ChatPrompt& prompt) const override;
+  EngineStats stats() const override { return engine_.stats(); }
+  void stop() override { engine_.stop(); }
+
+ private:
+  Result<std::vector<TokenId>> prompt_tokens(const TextRequest& request) const;
+  SamplingParams sampling_of(const SamplingOverrides& asked);
+
+  ModelCard card_;
+  ModelText text_;
+  SamplingOverrides default_sampling_;
+  std::optional<std::int32_t> default_max_tokens_;
+  SystemClock clock_;
+  std::atomic<std::uint64_t> seeds_;  // of requests that name none: each has its own
+  Engine engine_;
+};
+
+}  // namespace linnet

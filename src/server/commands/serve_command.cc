@@ -1,0 +1,67 @@
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <random>
+#include <semaphore>
+#include <string>
+
+#include "api/reply_ids.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "http/server.h"
+#include "linnet/text_engine.h"
+#include "server/commands/command.h"
+#include "server/commands/interrupts.h"
+#include "server/commands/model_flags.h"
+#include "server/routes.h"
+
+namespace linnet {
+namespace {
+
+struct ServeFlags {
+  ModelFlags model;
+  std::string host = "127.0.0.1";
+  std::uint16_t port = 8080;
+  bool strict = false;
+};
+
+std::string describe(const ModelCard& card) {
+  return card.id + " (" + card.architecture + "), " + card.backend + " backend, " + card.kernels + " kernels, " + std::to_string(card.threads) +
+         " threads, context " + std::to_string(card.context);
+}
+
+Status serve(const ServeFlags& flags) {
+  LINNET_ASSIGN(const LoadOptions options, load_options(flags.model));
+  std::binary_semaphore stop{0};
+  const Interrupts interrupts([&stop](int) { stop.release(); });
+  const SystemClock clock;
+  LINNET_ASSIGN(const std::unique_ptr<TextEngine> engine, TextEngine::load(options));
+  std::random_device random;
+  api::ReplyIds ids((std::uint64_t{random()} << 32) | random());
+  const RouteContext context{.engines = {engine.get()}, .ids = &ids, .clock = &clock, .strict = flags.strict};
+  http::ServerOptions server_options = make_server_options(context);
+  server_options.host = flags.host;
+  server_options.port = flags.port;
+  LINNET_ASSIGN(const std::unique_ptr<http::Server> server, http::Server::start(std::move(server_options), make_router(context)));
+  log_info(describe(engine->model()));
+  log_info("serving at http://" + server->address());
+  stop.acquire();
+  log_info("stopping");
+  server->stop();
+  engine->stop();
+  return {};
+}
+
+}  // namespace
+
+void add_serve_command(CLI::App& root, RunCommand& run) {
+  auto flags = std::make_shared<ServeFlags>();
+  CLI::App* app = root.add_subcommand("serve", "Answer HTTP requests (OpenAI's protocol)");
+  add_model_flags(*app, flags->model);
+  app->add_option("--host", flags->host, "Address to listen on")->envname("LINNET_HOST");
+  app->add_option("--port", flags->port, "Port to listen on; 0: any free one")->envname("LINNET_PORT");
+  app->add_flag("--strict", flags->strict, "Unknown request fields are an error")->envname("LINNET_STRICT");
+  app->callback([flags, &run] { run = [flags] { return serve(*flags); }; });
+}
+
+}  // namespace linnet
