@@ -1,0 +1,141 @@
+// Causal grouped-query attention over KV blocks for all rows of a step.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "backends/cpu/kernels/attention_kernel.h"
+#include "backends/cpu/kernels/kv_write.h"
+#include "backends/cpu/kv_blocks.h"
+#include "backends/cpu/pool.h"
+#include "backends/cpu/region.h"
+#include "base/ids.h"
+#include "linnet/status.h"
+
+namespace linnet::cpu {
+
+// A model's attention and the most that a step may ask of it.
+struct AttentionOptions {
+  KvLayout layout;
+  std::int32_t heads = 0;        // a multiple of layout.kv_heads
+  float scale = 0;               // factor of q . k; 0: 1 / sqrt(head_dim)
+  std::int32_t rows_max = 0;     // rows of a step
+  std::int32_t tokens_max = 0;   // tokens of a step, all rows
+  std::int32_t context_max = 0;  // tokens of a sequence
+};
+
+// What an instruction set brings: attention_kernel_*(head_dim) and kv_write_*.
+struct AttentionKernels {
+  AttentionKernel attention;
+  KvWrite kv_write = nullptr;
+};
+
+// One row of a step: `count` tokens at positions position .., their inputs from `token_begin` in the step's [T, ...] matrices.
+struct AttentionRow {
+  std::int32_t position = 0;
+  std::int32_t count = 0;
+  std::int32_t token_begin = 0;
+  std::span<const BlockId> blocks;  // from position 0; cover position + count tokens
+};
+
+// A matrix of f32 with one line for each token of the step; stride in floats.
+struct TokenMatrix {
+  float* data = nullptr;
+  std::int64_t stride = 0;
+};
+struct ConstTokenMatrix {
+  const float* data = nullptr;
+  std::int64_t stride = 0;
+};
+
+// Cuts a step's attention into tasks that occupy all threads, whatever its rows are, and runs them. Belongs to one executor.
+// Calls: plan() once a step, then for each layer write() and after it run().
+// Invariants: 1. The bits of a row depend on its own q, keys and values only: not on other rows, chunks, threads or the cut.
+// 2. Nothing allocates after create().
+class Attention {
+ public:
+  // For steps that run on `pool`; reserves all memory and touches it. Errors: kUnsupported (head size), kTooLarge (scratch).
+  static Result<Attention> create(const AttentionOptions& options, const AttentionKernels& kernels, Pool& pool);
+
+  // `blocks`: addresses by id, as KvPool::blocks().
+  void plan(std::span<const AttentionRow> rows, std::span<std::byte* const> blocks);
+
+  // Writes K [T, kv_heads * head_dim] (after rope) and V of the step's tokens into their blocks.
+  void write(Pool& pool, std::int32_t layer, ConstTokenMatrix k, ConstTokenMatrix v);
+
+  // q [T, heads * head_dim] (after rope) -> out, the same shape.
+  void run(Pool& pool, std::int32_t layer, ConstTokenMatrix q, TokenMatrix out);
+
+  // A key or value of this row, of any layer written since plan(), was not finite: its results mean nothing.
+  bool row_failed(std::int32_t row) const;
+
+  std::size_t memory_bytes() const { return region_.size(); }
+
+ private:
+  struct Row {
+    std::int32_t position = 0;
+    std::int32_t count = 0;
+    std::int32_t token_begin = 0;
+    std::byte* const* blocks = nullptr;
+  };
+  // Some tokens of a row with one KV head: what one thread could do alone.
+  struct Unit {
+    std::int32_t row = 0;
+    std::int32_t first = 0;  // token of the row
+    std::int32_t count = 0;
+    std::int32_t kv_head = 0;
+    std::int32_t parts = 1;     // items that it is cut into, by splits
+    float* partials = nullptr;  // if parts > 1
+  };
+  struct Item {
+    std::int32_t unit = 0;
+    std::int32_t split_begin = 0;
+    std::int32_t split_end = 0;
+    double cost = 0;
+  };
+  struct WriteItem {
+    std::int32_t row = 0;
+    std::int32_t first = 0;
+    std::int32_t count = 0;
+  };
+
+  Attention(const AttentionOptions& options, const AttentionKernels& kernels, int threads);
+  Status reserve(Pool& pool);
+  std::size_t units_max() const;
+  void plan_row(const AttentionRow& row, std::span<std::byte* const> blocks);
+  void plan_writes();
+  void plan_units();
+  void plan_items();
+  std::int32_t tokens_of_unit(const Row& row, double cost, double fair) const;
+  std::int32_t splits_of(const Unit& unit) const;
+  double cost_of(std::int32_t position, std::int32_t count) const;
+  AttentionTask task_of(const Unit& unit, std::int32_t layer, ConstTokenMatrix q, TokenMatrix out) const;
+  void run_item(const Item& item, const AttentionTask& task, int thread);
+  void write_item(const WriteItem& item, std::int32_t layer, ConstTokenMatrix k, ConstTokenMatrix v);
+
+  AttentionOptions options_;
+  AttentionKernels kernels_;
+  std::int32_t group_ = 1;  // heads / KV heads
+  std::int32_t task_rows_max_ = 0;
+  int threads_ = 1;
+
+  std::vector<Row> rows_;
+  std::vector<std::byte*> block_table_;  // of all rows, one after another
+  std::vector<Unit> units_;
+  std::vector<Item> items_;  // the longest first
+  std::vector<WriteItem> write_items_;
+  std::int64_t tokens_ = 0;
+  std::unique_ptr<std::atomic<std::int32_t>[]> open_parts_;  // [units] items not yet done; whoever does the last one merges
+  std::unique_ptr<std::atomic<bool>[]> failed_;              // [rows]
+  std::unique_ptr<WorkQueue> queue_;
+
+  Region region_;
+  std::vector<std::byte*> scratch_;  // [threads]
+  std::span<float> partials_;
+};
+
+}  // namespace linnet::cpu

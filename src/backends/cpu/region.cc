@@ -1,0 +1,85 @@
+#include "backends/cpu/region.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "backends/cpu/pool.h"
+#include "base/clock.h"
+
+namespace linnet::cpu {
+namespace {
+
+constexpr std::size_t kHuge = std::size_t{2} << 20;
+constexpr std::size_t kPage = 4096;  // a multiple of every page is touched where pages are larger
+
+}  // namespace
+
+Result<Region> Region::reserve(std::size_t bytes, const char* purpose) {
+  const std::size_t size = (bytes + kPage - 1) / kPage * kPage;
+  const std::size_t mapping_size = size + kHuge;
+  void* mapping = MAP_FAILED;
+  if (bytes > 0 && mapping_size > bytes) {
+    mapping = mmap(nullptr, mapping_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  }
+  if (mapping == MAP_FAILED) {
+    return Error{ErrorCode::kTooLarge,
+                 "The system refused " + std::to_string(bytes) + " bytes of memory for " + purpose + " (" +
+                     (bytes > 0 && mapping_size > bytes ? std::strerror(errno) : "not a possible size") +
+                     "); lower --context or --max-rows, or use a smaller model.",
+                 "memory_budget"};
+  }
+  auto* const first = static_cast<std::byte*>(mapping);
+  const std::size_t skip = (kHuge - reinterpret_cast<std::uintptr_t>(first) % kHuge) % kHuge;
+#ifdef MADV_HUGEPAGE
+  (void)madvise(first + skip, size, MADV_HUGEPAGE);  // a wish; small pages work too
+#endif
+  return Region(first + skip, size, first, mapping_size);
+}
+
+Region::Region(Region&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)),
+      size_(std::exchange(other.size_, 0)),
+      mapping_(std::exchange(other.mapping_, nullptr)),
+      mapping_size_(std::exchange(other.mapping_size_, 0)) {}
+
+Region& Region::operator=(Region&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  std::swap(mapping_, other.mapping_);
+  std::swap(mapping_size_, other.mapping_size_);
+  return *this;
+}
+
+Region::~Region() {
+  if (mapping_ != nullptr) munmap(mapping_, mapping_size_);
+}
+
+std::size_t Region::touch(Pool& pool, std::chrono::nanoseconds limit) const {
+  const SystemClock clock;
+  const auto start = clock.now();
+  WorkQueue pieces;
+  pieces.reset(static_cast<std::int64_t>((size_ + kHuge - 1) / kHuge));
+  std::atomic<std::size_t> touched{0};
+  pool.run([&](int, int) {
+    std::int64_t piece = 0;
+    std::int64_t end = 0;
+    while (clock.now() - start < limit && pieces.take(piece, end)) {
+      const std::size_t from = static_cast<std::size_t>(piece) * kHuge;
+      const std::size_t to = std::min(size_, from + kHuge);
+      for (std::size_t at = from; at < to; at += kPage) {
+        volatile std::byte* const page = data_ + at;
+        *page = *page;
+      }
+      touched.fetch_add(to - from, std::memory_order_relaxed);
+    }
+  });
+  return touched.load();
+}
+
+}  // namespace linnet::cpu
