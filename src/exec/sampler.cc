@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <functional>
 #include <limits>
+#include <numeric>
 
 #include "base/check.h"
 #include "base/random.h"
@@ -15,7 +16,8 @@ namespace linnet {
 namespace {
 
 constexpr std::size_t kBlock = 64;  // logits
-constexpr std::size_t kLanes = 16;
+constexpr float kBucketsPerUnit = 16;
+constexpr std::size_t kBuckets = 480;  // of distances 0 .. -kWeightlessBelow from the largest logit; one more for what is beyond
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 // ln x for 0 < x <= 1, the same bits on every machine: x = m * 2^e, ln m = 2 atanh((m - 1) / (m + 1)).
 double natural_log(double x) {
@@ -40,23 +42,47 @@ std::span<const float> block_of(std::span<const float> logits, std::size_t block
 
 // The largest of `values`; `finite` becomes false if one of them is NaN or +inf.
 float largest(std::span<const float> values, bool& finite) {
-  std::array<float, kLanes> lanes;
-  lanes.fill(-kInfinity);
-  std::array<std::int32_t, kLanes> bad{};
+  constexpr std::size_t kVectors = 4;  // independent chains
+  std::array<Float4, kVectors> best;
+  best.fill(Float4{} - kInfinity);
+  Int4 bad{};
   std::size_t index = 0;
-  for (; index + kLanes <= values.size(); index += kLanes) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      const float value = values[index + lane];
-      lanes[lane] = value > lanes[lane] ? value : lanes[lane];
-      bad[lane] |= value < kInfinity ? 0 : 1;
+  for (; index + 4 * kVectors <= values.size(); index += 4 * kVectors) {
+    for (std::size_t vector = 0; vector < kVectors; ++vector) {
+      const Float4 loaded = load4(&values[index + 4 * vector]);
+      best[vector] = loaded > best[vector] ? loaded : best[vector];
+      bad |= ~(loaded < kInfinity);
     }
   }
-  for (; index < values.size(); ++index) {
-    lanes[0] = values[index] > lanes[0] ? values[index] : lanes[0];
-    bad[0] |= values[index] < kInfinity ? 0 : 1;
+  float max = -kInfinity;
+  for (const Float4& vector : best) {
+    for (int lane = 0; lane < 4; ++lane) max = std::max(max, vector[lane]);
   }
-  for (const std::int32_t lane : bad) finite = finite && lane == 0;
-  return *std::max_element(lanes.begin(), lanes.end());
+  finite = finite && (bad[0] | bad[1] | bad[2] | bad[3]) == 0;
+  for (; index < values.size(); ++index) {
+    max = values[index] > max ? values[index] : max;
+    finite = finite && values[index] < kInfinity;
+  }
+  return max;
+}
+
+// Sum of the weights of (logit - max) * scale.
+std::uint64_t sum_of_weights(std::span<const float> logits, float max, float scale) {
+  Weight2 sums{};
+  std::size_t index = 0;
+  for (; index + 4 <= logits.size(); index += 4) {
+    const Weight4 weights = weights_of((load4(&logits[index]) - max) * scale);
+    sums += weights.low + weights.high;
+  }
+  std::uint64_t sum = sums[0] + sums[1];
+  for (; index < logits.size(); ++index) sum += weight_of((logits[index] - max) * scale);
+  return sum;
+}
+
+// Falls with the logit, never rises.
+std::size_t bucket_of(float distance) {
+  const float bucket = distance * kBucketsPerUnit;
+  return static_cast<std::size_t>(bucket < static_cast<float>(kBuckets) ? bucket : static_cast<float>(kBuckets));
 }
 
 }  // namespace
@@ -68,6 +94,7 @@ Sampler::Sampler(std::int32_t vocabulary) {
   block_max_.resize(blocks);
   block_order_.resize(blocks);
   block_weight_.resize(blocks);
+  bucket_weight_.resize(4 * (kBuckets + 1));
   candidates_.resize(tokens);
   weights_.resize(tokens);
 }
@@ -78,12 +105,10 @@ std::optional<TokenId> Sampler::sample(std::span<const float> logits, const Samp
   if (params.temperature == 0 || params.top_k == 1) return most_likely(logits);
   // Neither infinite nor 0: their products with 0 and infinity would be NaN.
   using Limits = std::numeric_limits<float>;
-  const float inverse_temperature = std::clamp(1 / params.temperature, Limits::min(), Limits::max());
+  const float scale = std::clamp(1 / params.temperature, Limits::min(), Limits::max());
   const std::uint64_t bits = random_bits(params.seed, step);
-  const bool filtered = (params.top_p > 0 && params.top_p < 1) || params.min_p > 0 ||
-                        (params.top_k > 0 && static_cast<std::size_t>(params.top_k) < logits.size());
-  if (!filtered) return draw_all(logits, inverse_temperature, bits);
-  return draw_survivors(logits, inverse_temperature, bits, last_survivor(logits, params));
+  const bool all = params.top_p >= 1 && params.min_p <= 0 && params.top_k <= 0;
+  return all ? draw_all(logits, scale, bits) : draw_survivors(logits, scale, bits, last_survivor(logits, params));
 }
 
 // Fills block_max_ and max_; false if the row failed.
@@ -104,51 +129,77 @@ TokenId Sampler::most_likely(std::span<const float> logits) const {
   return static_cast<TokenId>(block * kBlock + offset);
 }
 
-// The last token of the ranking that every filter keeps.
+// The end of the shortest of the beginnings that the filters keep.
 Sampler::Ranked Sampler::last_survivor(std::span<const float> logits, const SamplingParams& params) {
-  // Tokens below the floor are dropped for certain; among the rest the filters are applied exactly.
-  float floor = -kInfinity;
-  const bool by_top_p = params.top_p > 0 && params.top_p < 1;
-  if (params.min_p > 0) floor = max_ + static_cast<float>(natural_log(static_cast<double>(params.min_p)));
-  if (params.top_k > 0) floor = std::max(floor, top_k_floor(params.top_k));
-  if (by_top_p) floor = std::max(floor, top_p_floor(logits, params.top_p));
-  std::size_t count = gather(logits, std::min(floor, max_));
-  const auto top_k = static_cast<std::size_t>(params.top_k);
-  const auto first = candidates_.begin();
-  if (top_k > 0 && top_k < count) {
-    std::nth_element(first, first + static_cast<std::ptrdiff_t>(top_k), first + static_cast<std::ptrdiff_t>(count), before);
-    count = top_k;
+  constexpr std::int32_t kAnyToken = std::numeric_limits<std::int32_t>::max();
+  Ranked last{.logit = -kInfinity, .token = kAnyToken};
+  if (params.top_p > 0 && params.top_p < 1) last = last_of_top_p(logits, params.top_p);
+  if (params.top_k > 0 && static_cast<std::size_t>(params.top_k) < logits.size()) {
+    last = std::min(last, last_of_top_k(logits, static_cast<std::size_t>(params.top_k)), before);
   }
-  if (by_top_p) count = keep_top_p(count);
-  return *std::max_element(first, first + static_cast<std::ptrdiff_t>(count), before);
+  if (params.min_p > 0) {
+    const float floor = max_ + static_cast<float>(natural_log(static_cast<double>(params.min_p)));
+    last = std::min(last, Ranked{.logit = std::min(floor, max_), .token = kAnyToken}, before);
+  }
+  return last;
 }
 
-// The k-th largest of the blocks' largest logits: at least k tokens are as large.
-float Sampler::top_k_floor(std::int32_t top_k) {
-  const auto k = static_cast<std::size_t>(top_k);
-  if (k > block_max_.size()) return -kInfinity;
-  std::copy(block_max_.begin(), block_max_.end(), block_order_.begin());
-  const auto kth = block_order_.begin() + static_cast<std::ptrdiff_t>(k - 1);
-  std::nth_element(block_order_.begin(), kth, block_order_.end(), std::greater<>());
-  return *kth;
+Sampler::Ranked Sampler::last_of_top_k(std::span<const float> logits, std::size_t top_k) {
+  // At least k logits are as large as the k-th largest of the blocks' largest.
+  float floor = -kInfinity;
+  if (top_k <= block_max_.size()) {
+    std::copy(block_max_.begin(), block_max_.end(), block_order_.begin());
+    const auto kth = block_order_.begin() + static_cast<std::ptrdiff_t>(top_k - 1);
+    std::nth_element(block_order_.begin(), kth, block_order_.end(), std::greater<>());
+    floor = *kth;
+  }
+  const auto count = static_cast<std::ptrdiff_t>(gather(logits, floor));
+  const auto last = candidates_.begin() + static_cast<std::ptrdiff_t>(top_k - 1);
+  std::nth_element(candidates_.begin(), last, candidates_.begin() + count, before);
+  return *last;
 }
 
-// Sets top_p_mass_. With t = (1 - p) * total, all tokens of weight <= t / vocabulary together weigh at most t, so top_p drops
-// them; the logit returned lies safely below the first one that is heavier, with a whole unit for rounding.
-float Sampler::top_p_floor(std::span<const float> logits, float top_p) {
-  std::uint64_t total = 0;
+// What top_p drops weighs at most t = (1 - p) * total, so it keeps the shortest beginning that weighs total - floor(t).
+Sampler::Ranked Sampler::last_of_top_p(std::span<const float> logits, float top_p) {
+  const std::uint64_t total = fill_buckets(logits);
+  const double dropped = (1.0 - static_cast<double>(top_p)) * static_cast<double>(total);
+  const std::uint64_t mass = total - std::min(total - 1, static_cast<std::uint64_t>(dropped));
+  std::uint64_t above = 0;
+  std::size_t bucket = 0;
+  for (;; ++bucket) {
+    const std::uint64_t* sums = &bucket_weight_[4 * bucket];
+    const std::uint64_t weight = sums[0] + sums[1] + sums[2] + sums[3];
+    if (above + weight >= mass) break;
+    above += weight;
+  }
+  const std::size_t kept = shortest_beginning(gather_bucket(logits, bucket), mass - above);
+  return *std::max_element(candidates_.begin(), candidates_.begin() + static_cast<std::ptrdiff_t>(kept), before);
+}
+
+// Sums weights by bucket; returns their total.
+std::uint64_t Sampler::fill_buckets(std::span<const float> logits) {
+  std::fill(bucket_weight_.begin(), bucket_weight_.end(), 0);
+  constexpr auto kBeyond = static_cast<float>(kBuckets);
+  const auto add = [&](Float4 values) {
+    const Weight4 weights = weights_of(values - max_);
+    const Float4 buckets = (max_ - values) * kBucketsPerUnit;
+    const Int4 bucket = __builtin_convertvector(buckets < kBeyond ? buckets : Float4{} + kBeyond, Int4);
+    bucket_weight_[4 * static_cast<std::size_t>(bucket[0])] += weights.low[0];
+    bucket_weight_[4 * static_cast<std::size_t>(bucket[1]) + 1] += weights.low[1];
+    bucket_weight_[4 * static_cast<std::size_t>(bucket[2]) + 2] += weights.high[0];
+    bucket_weight_[4 * static_cast<std::size_t>(bucket[3]) + 3] += weights.high[1];
+  };
   for (std::size_t block = 0; block < block_max_.size(); ++block) {
     if (block_max_[block] - max_ < kWeightlessBelow) continue;
-    for (const float logit : block_of(logits, block)) total += weight_of(logit - max_);
+    const std::span<const float> values = block_of(logits, block);
+    std::size_t index = 0;
+    for (; index + 4 <= values.size(); index += 4) add(load4(&values[index]));
+    for (; index < values.size(); ++index) add(Float4{values[index], -kInfinity, -kInfinity, -kInfinity});
   }
-  const double dropped = (1.0 - static_cast<double>(top_p)) * static_cast<double>(total);
-  top_p_mass_ = total - std::min(total, static_cast<std::uint64_t>(dropped));
-  const double light = (dropped / static_cast<double>(logits.size()) - 1) / kWeightOfOne;
-  if (!(light > 0)) return max_ + kWeightlessBelow;
-  return max_ + static_cast<float>(natural_log(std::min(light, 1.0)) - 0.01);
+  return std::accumulate(bucket_weight_.begin(), bucket_weight_.end(), std::uint64_t{0});
 }
 
-// Candidates are the tokens whose logit is at least `floor`, which is at most max_; returns how many there are.
+// Candidates are the tokens whose logit is at least `floor`, in the order of ids; returns how many there are.
 std::size_t Sampler::gather(std::span<const float> logits, float floor) {
   std::size_t count = 0;
   for (std::size_t block = 0; block < block_max_.size(); ++block) {
@@ -162,62 +213,70 @@ std::size_t Sampler::gather(std::span<const float> logits, float floor) {
   return count;
 }
 
-// Of the first `count` candidates, which begin the ranking, moves to the front the shortest beginning that weighs top_p_mass_, or
-// all if they weigh less; returns its length, at least 1. Halves the search range: no full sort.
-std::size_t Sampler::keep_top_p(std::size_t count) {
-  const auto weight = [&](std::size_t index) { return weight_of(candidates_[index].logit - max_); };
-  std::size_t kept = 0;  // candidates [0, kept) belong to the beginning
-  std::uint64_t mass = 0;
+// The same for the tokens of one bucket.
+std::size_t Sampler::gather_bucket(std::span<const float> logits, std::size_t bucket) {
+  std::size_t count = 0;
+  for (std::size_t block = 0; block < block_max_.size(); ++block) {
+    if (bucket_of(max_ - block_max_[block]) > bucket) continue;
+    const std::span<const float> values = block_of(logits, block);
+    for (std::size_t offset = 0; offset < values.size(); ++offset) {
+      candidates_[count] = {.logit = values[offset], .token = static_cast<std::int32_t>(block * kBlock + offset)};
+      count += bucket_of(max_ - values[offset]) == bucket ? 1U : 0U;
+    }
+  }
+  return count;
+}
+
+// Moves the shortest beginning that weighs `mass`, of the first `count` candidates' own ranking, to the front, and returns its
+// length. They weigh as much together. Halves the range that is searched, so nothing is sorted.
+std::size_t Sampler::shortest_beginning(std::size_t count, std::uint64_t mass) {
+  const auto at = [&](std::size_t index) { return candidates_.begin() + static_cast<std::ptrdiff_t>(index); };
+  std::size_t kept = 0;  // candidates [0, kept) are part of it
   while (count - kept > 1) {
     const std::size_t middle = kept + (count - kept) / 2;
-    const auto first = candidates_.begin();
-    std::nth_element(first + static_cast<std::ptrdiff_t>(kept), first + static_cast<std::ptrdiff_t>(middle),
-                     first + static_cast<std::ptrdiff_t>(count), before);
+    std::nth_element(at(kept), at(middle), at(count), before);
     std::uint64_t upper = 0;
-    for (std::size_t index = kept; index < middle; ++index) upper += weight(index);
-    if (mass + upper >= top_p_mass_) {
+    for (std::size_t index = kept; index < middle; ++index) upper += weight_of(candidates_[index].logit - max_);
+    if (upper >= mass) {
       count = middle;
     } else {
-      mass += upper;
+      mass -= upper;
       kept = middle;
     }
   }
   return count;
 }
 
-TokenId Sampler::draw_all(std::span<const float> logits, float inverse_temperature, std::uint64_t bits) {
+TokenId Sampler::draw_all(std::span<const float> logits, float scale, std::uint64_t bits) {
   std::uint64_t total = 0;
   for (std::size_t block = 0; block < block_max_.size(); ++block) {
-    std::uint64_t sum = 0;
-    if ((block_max_[block] - max_) * inverse_temperature >= kWeightlessBelow) {
-      for (const float logit : block_of(logits, block)) sum += weight_of((logit - max_) * inverse_temperature);
-    }
-    block_weight_[block] = sum;
-    total += sum;
+    const bool heavy = (block_max_[block] - max_) * scale >= kWeightlessBelow;
+    block_weight_[block] = heavy ? sum_of_weights(block_of(logits, block), max_, scale) : 0;
+    total += block_weight_[block];
   }
   std::uint64_t left = scaled_draw(bits, total);
   std::size_t block = 0;
   while (left >= block_weight_[block]) left -= block_weight_[block++];
-  std::size_t token = block * kBlock;
-  for (;; ++token) {
-    const std::uint64_t weight = weight_of((logits[token] - max_) * inverse_temperature);
-    if (left < weight) break;
+  for (std::size_t token = block * kBlock;; ++token) {
+    const std::uint64_t weight = weight_of((logits[token] - max_) * scale);
+    if (left < weight) return static_cast<TokenId>(token);
     left -= weight;
   }
-  return static_cast<TokenId>(token);
 }
 
 // Draws among the tokens that rank up to and with `last`.
-TokenId Sampler::draw_survivors(std::span<const float> logits, float inverse_temperature, std::uint64_t bits, Ranked last) {
+TokenId Sampler::draw_survivors(std::span<const float> logits, float scale, std::uint64_t bits, Ranked last) {
   const std::size_t gathered = gather(logits, last.logit);
   std::size_t survivors = 0;
-  std::uint64_t total = 0;
   for (std::size_t index = 0; index < gathered; ++index) {
     const Ranked candidate = candidates_[index];
-    if (before(last, candidate)) continue;
     candidates_[survivors] = candidate;
-    weights_[survivors] = weight_of((candidate.logit - max_) * inverse_temperature);
-    total += weights_[survivors++];
+    survivors += before(last, candidate) ? 0U : 1U;
+  }
+  std::uint64_t total = 0;
+  for (std::size_t index = 0; index < survivors; ++index) {
+    weights_[index] = weight_of((candidates_[index].logit - max_) * scale);
+    total += weights_[index];
   }
   std::uint64_t left = scaled_draw(bits, total);
   std::size_t index = 0;

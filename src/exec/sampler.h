@@ -41,20 +41,22 @@ class Sampler {
   bool scan(std::span<const float> logits);
   TokenId most_likely(std::span<const float> logits) const;
   Ranked last_survivor(std::span<const float> logits, const SamplingParams& params);
-  float top_k_floor(std::int32_t top_k);
-  float top_p_floor(std::span<const float> logits, float top_p);
+  Ranked last_of_top_k(std::span<const float> logits, std::size_t top_k);
+  Ranked last_of_top_p(std::span<const float> logits, float top_p);
+  std::uint64_t fill_buckets(std::span<const float> logits);
   std::size_t gather(std::span<const float> logits, float floor);
-  std::size_t keep_top_p(std::size_t count);
-  TokenId draw_all(std::span<const float> logits, float inverse_temperature, std::uint64_t bits);
-  TokenId draw_survivors(std::span<const float> logits, float inverse_temperature, std::uint64_t bits, Ranked last);
+  std::size_t gather_bucket(std::span<const float> logits, std::size_t bucket);
+  std::size_t shortest_beginning(std::size_t count, std::uint64_t mass);
+  TokenId draw_all(std::span<const float> logits, float scale, std::uint64_t bits);
+  TokenId draw_survivors(std::span<const float> logits, float scale, std::uint64_t bits, Ranked last);
 
-  std::vector<float> block_max_;             // of each block of logits
-  std::vector<float> block_order_;           // scratch for selecting among block_max_
-  std::vector<std::uint64_t> block_weight_;  // sum of weights of each block
-  std::vector<Ranked> candidates_;
-  std::vector<std::uint64_t> weights_;  // of the survivors, in the order of candidates_
   float max_ = 0;
-  std::uint64_t top_p_mass_ = 0;  // weight that the survivors of top_p must reach
+  std::vector<float> block_max_;              // the largest logit of each block of logits
+  std::vector<float> block_order_;            // scratch for selecting among block_max_
+  std::vector<std::uint64_t> block_weight_;   // sum of weights of each block
+  std::vector<std::uint64_t> bucket_weight_;  // sums of weights by distance from max_; four partial sums for each bucket
+  std::vector<Ranked> candidates_;
+  std::vector<std::uint64_t> weights_;  // of candidates_
 };
 
 }  // namespace linnet

@@ -79,8 +79,11 @@ void Planner::share_out(std::span<const Sequence* const> runnable, std::span<Sha
   for (Share& share : others) grow(*runnable[share.index], share, left, left);
   grow(*runnable[oldest.index], oldest, left, left);
 
-  const bool idle = std::all_of(prefills.begin(), prefills.end(), [](const Share& share) { return share.inputs == 0; });
-  if (idle) oldest.inputs = std::min({runnable[oldest.index]->uncomputed(), limits_.block_tokens, allowance.inputs});
+  // What must move however little time there is.
+  std::int32_t prefilled = 0;
+  for (const Share& share : prefills) prefilled += share.inputs;
+  const std::int32_t missing = std::min(limits_.block_tokens - prefilled, left.inputs);
+  if (missing > 0) oldest.inputs += std::min(missing, runnable[oldest.index]->uncomputed() - oldest.inputs);
 }
 
 // Gives `share` as many further inputs as `part` allows, and takes them from `left`.
@@ -88,10 +91,7 @@ void Planner::grow(const Sequence& sequence, Share& share, Allowance part, Allow
   const std::int32_t position = sequence.computed() + share.inputs;
   const std::int32_t wanted = sequence.uncomputed() - share.inputs;
   std::int32_t count = inputs_within(limits_.cost, position, std::min(wanted, part.inputs), part.us);
-  if (count < wanted) {
-    const std::int32_t beyond_block = (position + count) % limits_.block_tokens;
-    if (beyond_block < count) count -= beyond_block;
-  }
+  if (count < wanted) count -= std::min(count, (position + count) % limits_.block_tokens);
   share.inputs += count;
   left.inputs -= count;
   left.us -= inputs_cost_us(limits_.cost, position, count);

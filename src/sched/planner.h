@@ -44,7 +44,7 @@ struct Schedule {
 //  4. Of that, the sequence that was admitted first gets at least half, so none waits forever; the other half goes to those with
 //  the
 //     least left to compute, so a short prompt does not wait behind a long one; what they leave goes to the first again.
-//  5. A chunk that is not a prompt's last ends at a block's end where it can.
+//  5. A chunk that is not a prompt's last ends at a block's end, but for that one block of rule 3.
 class Planner {
  public:
   explicit Planner(const PlannerLimits& limits);
