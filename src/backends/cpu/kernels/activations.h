@@ -1,0 +1,95 @@
+// Inputs of linear layers: rows of f32, and rows rounded to 15 bits for quantized weights.
+//
+// A rounded row is one f32 scale and an integer of 15 bits for each column, held as two signed bytes: value = scale * (128 * high
+// + low), scale = max|x| / 16256. A row with NaN or infinity has scale NaN and integers zero: its outputs are NaN, other rows
+// don't know. A row whose largest magnitude is below 2^-80 counts as zero, so that no result depends on how subnormals are
+// treated.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include "backends/cpu/kernels/panels.h"
+
+namespace linnet::cpu {
+
+inline constexpr float kActivationSteps = 16256.0F;       // 127 * 128: the largest magnitude of a rounded value
+inline constexpr float kActivationSmallest = 0x1.0p-80F;  // rows that stay below count as zero
+
+// The layouts in which the kernels of a set want a row, by the format of the weights that read it. Several may be asked for at
+// once.
+struct ActivationForms {
+  bool floats = false;  // [rows, cols] f32: dense weights
+  bool bytes = false;   // high and low bytes: vector kernels, and tiles for weights of bytes
+  bool tiles = false;   // bf16 of 128 * high and of low: tiles for nibbles
+
+  friend ActivationForms operator|(ActivationForms a, ActivationForms b) {
+    return {a.floats || b.floats, a.bytes || b.bytes, a.tiles || b.tiles};
+  }
+};
+
+// Which form `linear` will read, for a matrix of this format and that many rows in the step.
+ActivationForms activation_forms(const KernelSet& kernels, PanelFormat format, int rows);
+
+// Rounded rows cut into blocks; a block's rows lie next to each other group by group. Rows of the last block beyond the last row
+// are zero. Bytes: codes [block][group][high, low][block_rows][32], columns in ascending order. Tiles: bf16 codes
+// [block][group][128 * high, low][block_rows][32], columns in the order of tile_column().
+struct ActivationBlocks {
+  std::int32_t block_rows = 0;
+  std::int32_t blocks = 0;
+  std::byte* codes = nullptr;       // 64-byte aligned
+  float* sums = nullptr;            // [block][group][block_rows] sum of the group's integers: exact
+  std::int32_t* negated = nullptr;  // the same, negated; bytes only
+
+  explicit operator bool() const { return codes != nullptr; }
+};
+
+inline constexpr int kTileRowsMin = 4;  // fewer rows are quicker without tiles
+
+// The column of a group at position p of a tile's row of activations: panels of nibbles are unpacked in this order.
+constexpr int tile_column(int p) { return p / 8 * 4 + p % 2 * 2 + p / 4 % 2 + p / 2 % 2 * 16; }
+
+// How a row is rounded: its scale, and the factor that makes integers of its values (0: they are all zero).
+struct RowRounding {
+  float scale = 0;
+  float steps = 0;
+};
+// From the bits of the largest |value| of the row.
+constexpr RowRounding row_rounding(std::uint32_t magnitude) {
+  if (magnitude >= 0x7f800000U) return {std::bit_cast<float>(0x7fc00000U), 0};
+  const float largest = std::bit_cast<float>(magnitude);
+  if (largest < kActivationSmallest) return {0, 0};
+  return {largest / kActivationSteps, kActivationSteps / largest};
+}
+
+// A view of a thread-shared scratch; a value. Written by row ranges on different threads, read after a barrier.
+struct Activations {
+  std::int32_t rows = 0;
+  std::int32_t cols = 0;
+  std::int32_t groups = 0;  // panel_groups(cols)
+  float* floats = nullptr;  // [rows, cols], null if not asked for
+  float* scales = nullptr;  // [rows]
+  ActivationBlocks bytes;
+  ActivationBlocks tiles;
+};
+
+// What make_activations may take of scratch for up to rows_max rows and cols_max columns in all forms.
+std::size_t activations_bytes(std::int64_t rows_max, std::int64_t cols_max);
+// Lays activations out in `scratch` (64-byte aligned). Any thread may do so, with the same result.
+Activations make_activations(const KernelSet& kernels, ActivationForms forms, int rows, int cols, std::byte* scratch);
+
+// Rows of f32 in memory: row r begins at data + r * stride.
+struct RowsIn {
+  const float* data = nullptr;
+  std::int64_t stride = 0;  // floats
+};
+
+// Rounds rows [row_begin, row_end) of x into `out`. The bits of a row depend on that row alone.
+void round_rows(const KernelSet& kernels, RowsIn x, const Activations& out, int row_begin, int row_end);
+// The same for x * weight / sqrt(mean(x^2) + eps), as rms_norm in elementwise.h gives it (Zhang and Sennrich 2019); weight:
+// [cols].
+void rms_norm_round(const KernelSet& kernels, RowsIn x, const float* weight, float eps, const Activations& out, int row_begin,
+                    int row_end);
+
+}  // namespace linnet::cpu

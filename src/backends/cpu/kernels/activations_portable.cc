@@ -1,0 +1,104 @@
+// Rounding of activations and RMS norm in plain C++.
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstring>
+
+#include "backends/cpu/kernels/kernels_portable.h"
+
+namespace linnet::cpu {
+namespace {
+
+// Columns are folded into 64 sums, columns ascending, then those pairwise: the order of rms_norm everywhere.
+float sum_of_squares(const float* x, std::int32_t cols) {
+  float acc[64] = {};
+  for (std::int32_t c = 0; c < cols; ++c) acc[c % 64] = std::fma(x[c], x[c], acc[c % 64]);
+  float sum[16];
+  for (int i = 0; i < 16; ++i) sum[i] = (acc[i] + acc[16 + i]) + (acc[32 + i] + acc[48 + i]);
+  for (int width = 8; width > 0; width /= 2) {
+    for (int i = 0; i < width; ++i) sum[i] = sum[i] + sum[i + width];
+  }
+  return sum[0];
+}
+
+float norm_factor(const float* x, std::int32_t cols, float eps) {
+  return 1.0F / std::sqrt(sum_of_squares(x, cols) / static_cast<float>(cols) + eps);
+}
+
+// Value `column` of what is to be rounded: x, or x * factor * weight.
+float value_at(const float* x, const float* weight, float factor, std::int32_t column) {
+  return weight == nullptr ? x[column] : x[column] * factor * weight[column];
+}
+
+std::uint16_t bf16_of(std::int32_t value) {
+  return static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(static_cast<float>(value)) >> 16);
+}
+
+// The 32 integers of a group, in both forms.
+void put_group(const Activations& out, int row, int group, const std::int32_t* values) {
+  std::int32_t sum = 0;
+  for (int c = 0; c < kGroup; ++c) sum += values[c];
+  const auto high = [&](int c) { return (values[c] + 64) >> 7; };
+  if (out.bytes) {
+    const std::ptrdiff_t step = out.bytes.block_rows;
+    const std::ptrdiff_t base = (std::ptrdiff_t{row / out.bytes.block_rows} * out.groups + group) * step;
+    const std::ptrdiff_t r = row % out.bytes.block_rows;
+    std::byte* const to = out.bytes.codes + (2 * base + r) * 32;
+    for (int c = 0; c < kGroup; ++c) {
+      to[c] = static_cast<std::byte>(high(c));
+      to[step * 32 + c] = static_cast<std::byte>(values[c] - 128 * high(c));
+    }
+    out.bytes.sums[base + r] = static_cast<float>(sum);
+    out.bytes.negated[base + r] = -sum;
+  }
+  if (out.tiles) {
+    const std::ptrdiff_t step = out.tiles.block_rows;
+    const std::ptrdiff_t base = (std::ptrdiff_t{row / out.tiles.block_rows} * out.groups + group) * step;
+    const std::ptrdiff_t r = row % out.tiles.block_rows;
+    std::byte* const to = out.tiles.codes + (2 * base + r) * 64;
+    for (int p = 0; p < kGroup; ++p) {
+      const int c = tile_column(p);
+      const std::uint16_t pair[2] = {bf16_of(128 * high(c)), bf16_of(values[c] - 128 * high(c))};
+      std::memcpy(to + p * 2, &pair[0], 2);
+      std::memcpy(to + step * 64 + p * 2, &pair[1], 2);
+    }
+    out.tiles.sums[base + r] = static_cast<float>(sum);
+  }
+}
+
+}  // namespace
+
+void round_rows_portable(const RoundTask& task, const Activations& out, int row_begin, int row_end) {
+  for (int row = row_begin; row < row_end; ++row) {
+    const float* const x = task.x.data + row * task.x.stride;
+    const float factor = task.weight == nullptr ? 1.0F : norm_factor(x, out.cols, task.eps);
+    std::uint32_t magnitude = 0;
+    for (std::int32_t c = 0; c < out.cols; ++c) {
+      const float value = value_at(x, task.weight, factor, c);
+      if (out.floats != nullptr) out.floats[std::ptrdiff_t{row} * out.cols + c] = value;
+      const std::uint32_t bits = std::bit_cast<std::uint32_t>(value) & 0x7fffffffU;
+      magnitude = bits > magnitude ? bits : magnitude;
+    }
+    const RowRounding rounding = row_rounding(magnitude);
+    out.scales[row] = rounding.scale;
+    if (!out.bytes && !out.tiles) continue;
+    for (int g = 0; g < out.groups; ++g) {
+      std::int32_t values[kGroup] = {};
+      for (int c = 0; c < kGroup && g * kGroup + c < out.cols && rounding.steps != 0.0F; ++c) {
+        values[c] = static_cast<std::int32_t>(std::nearbyint(value_at(x, task.weight, factor, g * kGroup + c) * rounding.steps));
+      }
+      put_group(out, row, g, values);
+    }
+  }
+}
+
+void rms_norm_portable(const RmsNormTask& task, int row_begin, int row_end) {
+  for (int row = row_begin; row < row_end; ++row) {
+    const float* const x = task.x + row * task.x_stride;
+    float* const out = task.out + row * task.out_stride;
+    const float factor = norm_factor(x, task.cols, task.eps);
+    for (std::int32_t c = 0; c < task.cols; ++c) out[c] = value_at(x, task.weight, factor, c);
+  }
+}
+
+}  // namespace linnet::cpu

@@ -1,0 +1,188 @@
+#include "backends/cpu/kernels/activations.h"
+
+#include "backends/cpu/kernels/kernel_test_data.h"
+
+namespace linnet::cpu {
+namespace {
+
+constexpr ActivationForms kAllForms{.floats = true, .bytes = true, .tiles = true};
+
+// The integer of a column, from the bytes and from the tiles.
+std::int32_t byte_value(const Activations& x, int row, int col) {
+  const std::ptrdiff_t rows = x.bytes.block_rows;
+  const std::ptrdiff_t at = (row / rows * x.groups + col / 32) * rows;
+  const std::byte* const high = x.bytes.codes + (2 * at + row % rows) * 32 + col % 32;
+  return 128 * static_cast<std::int8_t>(*high) + static_cast<std::int8_t>(high[rows * 32]);
+}
+float tile_value(const Activations& x, int row, int col) {
+  const std::ptrdiff_t rows = x.tiles.block_rows;
+  const std::ptrdiff_t at = (row / rows * x.groups + col / 32) * rows;
+  int p = 0;
+  while (tile_column(p) != col % 32) ++p;
+  float sum = 0;
+  for (const std::ptrdiff_t half : {std::ptrdiff_t{0}, rows}) {
+    std::uint16_t upper;
+    std::memcpy(&upper, x.tiles.codes + (2 * at + half + row % rows) * 64 + p * 2, 2);
+    sum += std::bit_cast<float>(static_cast<std::uint32_t>(upper) << 16);
+  }
+  return sum;
+}
+
+TEST(Activations, RoundsToTheNearestOf15Bits) {
+  for (const KernelSet* const kernels : runnable_kernel_sets()) {
+    for (const int cols : {1, 31, 32, 33, 96, 576, 1000}) {
+      for (const int rows : {1, 3, 4, 13, 40}) {
+        const auto x = random_rows(rows, cols, 1);
+        const TestActivations a(*kernels, kAllForms, x.data(), rows, cols);
+        for (int r = 0; r < rows; ++r) {
+          const float scale = a.x.scales[r];
+          for (int c = 0; c < a.x.groups * kGroup; ++c) {
+            const std::int32_t value = byte_value(a.x, r, c);
+            ASSERT_EQ(static_cast<float>(value), tile_value(a.x, r, c)) << kernels->name;
+            if (c >= cols) {
+              ASSERT_EQ(value, 0);
+              continue;
+            }
+            const float original = x[static_cast<std::size_t>(r * cols + c)];
+            ASSERT_LE(std::abs(value), 16256);
+            ASSERT_NEAR(original, static_cast<float>(value) * scale, scale * 0.502F) << kernels->name;
+            ASSERT_EQ(a.x.floats[r * cols + c], original);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Activations, SumsAreThoseOfTheIntegers) {
+  for (const KernelSet* const kernels : runnable_kernel_sets()) {
+    const auto x = random_rows(21, 200, 2);
+    const TestActivations a(*kernels, kAllForms, x.data(), 21, 200);
+    for (int r = 0; r < 21; ++r) {
+      for (int g = 0; g < a.x.groups; ++g) {
+        std::int32_t sum = 0;
+        for (int c = 0; c < kGroup; ++c) sum += byte_value(a.x, r, g * kGroup + c);
+        const auto at = [&](const ActivationBlocks& b) {
+          return (r / b.block_rows * a.x.groups + g) * b.block_rows + r % b.block_rows;
+        };
+        ASSERT_EQ(a.x.bytes.sums[at(a.x.bytes)], static_cast<float>(sum));
+        ASSERT_EQ(a.x.bytes.negated[at(a.x.bytes)], -sum);
+        ASSERT_EQ(a.x.tiles.sums[at(a.x.tiles)], static_cast<float>(sum));
+      }
+    }
+  }
+}
+
+TEST(Activations, RowsBeyondTheLastAreZero) {
+  for (const KernelSet* const kernels : runnable_kernel_sets()) {
+    const auto x = random_rows(37, 64, 3);
+    const TestActivations a(*kernels, kAllForms, x.data(), 37, 64);
+    for (int r = 37; r < a.x.bytes.blocks * a.x.bytes.block_rows; ++r) {
+      for (int c = 0; c < a.x.groups * kGroup; ++c) ASSERT_EQ(byte_value(a.x, r, c), 0);
+    }
+    for (int r = 37; r < a.x.tiles.blocks * a.x.tiles.block_rows; ++r) {
+      for (int c = 0; c < a.x.groups * kGroup; ++c) ASSERT_EQ(tile_value(a.x, r, c), 0.0F);
+    }
+  }
+}
+
+// Rows of a batch in two ranges, against each row alone, in every set: scale, integers and norm.
+TEST(Activations, ARowsBitsDependOnThatRowAlone) {
+  const int cols = 330, rows = 29;
+  const auto x = random_rows(rows, cols, 4), weight = random_rows(1, cols, 5);
+  for (const KernelSet* const kernels : runnable_kernel_sets()) {
+    const GuardedBytes memory(activations_bytes(rows, cols)), alone_memory(activations_bytes(1, cols));
+    const Activations batch = make_activations(*kernels, kAllForms, rows, cols, memory.data());
+    rms_norm_round(*kernels, {x.data(), cols}, weight.data(), 1e-5F, batch, 11, rows);
+    rms_norm_round(*kernels, {x.data(), cols}, weight.data(), 1e-5F, batch, 0, 11);
+    const KernelSet& portable = *runnable_kernel_sets().back();
+    for (int r = 0; r < rows; ++r) {
+      const Activations alone = make_activations(portable, kAllForms, 1, cols, alone_memory.data());
+      rms_norm_round(portable, {x.data() + r * cols, cols}, weight.data(), 1e-5F, alone, 0, 1);
+      ASSERT_EQ(alone.scales[0], batch.scales[r]) << kernels->name;
+      for (int c = 0; c < cols; ++c) {
+        ASSERT_EQ(byte_value(alone, 0, c), byte_value(batch, r, c)) << kernels->name;
+        ASSERT_EQ(alone.floats[c], batch.floats[r * cols + c]) << kernels->name;
+      }
+    }
+  }
+}
+
+TEST(Activations, NormIsCloseToDoubleArithmetic) {
+  for (const KernelSet* const kernels : runnable_kernel_sets()) {
+    for (const int cols : {1, 16, 64, 65, 576, 4099}) {
+      const auto x = random_rows(2, cols, 6), weight = random_rows(1, cols, 7);
+      const GuardedBytes out(static_cast<std::size_t>(2 * cols) * 4);
+      rms_norm(*kernels, {x.data(), cols, weight.data(), 1e-6F, out.floats(), cols, cols}, 0, 2);
+      for (int r = 0; r < 2; ++r) {
+        double sum = 0;
+        for (int c = 0; c < cols; ++c) sum += std::pow(static_cast<double>(x[static_cast<std::size_t>(r * cols + c)]), 2);
+        for (int c = 0; c < cols; ++c) {
+          const double expected = static_cast<double>(x[static_cast<std::size_t>(r * cols + c)]) / std::sqrt(sum / cols + 1e-6) *
+                                  static_cast<double>(weight[static_cast<std::size_t>(c)]);
+          ASSERT_NEAR(expected, static_cast<double>(out.floats()[r * cols + c]), std::fabs(expected) * 1e-6 + 1e-12)
+              << kernels->name;
+        }
+      }
+    }
+  }
+}
+
+TEST(Activations, SpecialRows) {
+  struct Case {
+    const char* name;
+    float value;
+    bool nan;
+  };
+  constexpr Case kCases[] = {{"zero", 0.0F, false},
+                             {"negative zero", -0.0F, false},
+                             {"tiny", 0x1p-140F, false},
+                             {"below", 0x1p-81F, false},
+                             {"infinite", HUGE_VALF, true},
+                             {"negative infinite", -HUGE_VALF, true},
+                             {"nan", std::bit_cast<float>(0x7fc00001U), true},
+                             {"signalling", std::bit_cast<float>(0xff800001U), true}};
+  for (const KernelSet* const kernels : runnable_kernel_sets()) {
+    for (const Case& c : kCases) {
+      std::vector<float> x(5 * 64, 0.0F);
+      x[2 * 64 + 40] = c.value;
+      const TestActivations a(*kernels, kAllForms, x.data(), 5, 64);
+      for (int r = 0; r < 5; ++r) {
+        EXPECT_EQ(std::isnan(a.x.scales[r]), c.nan && r == 2) << kernels->name << " " << c.name;
+        if (!c.nan) {
+          EXPECT_EQ(a.x.scales[r], 0.0F) << c.name;
+        }
+        for (int col = 0; col < 64; ++col) EXPECT_EQ(byte_value(a.x, r, col), 0) << c.name;
+      }
+    }
+    // The largest and smallest that count.
+    for (const float value : {std::bit_cast<float>(0x7f7fffffU), 0x1p-80F}) {
+      std::vector<float> x(64, value);
+      x[1] = -value;
+      const TestActivations a(*kernels, kAllForms, x.data(), 1, 64);
+      EXPECT_EQ(byte_value(a.x, 0, 0), 16256);
+      EXPECT_EQ(byte_value(a.x, 0, 1), -16256);
+      EXPECT_EQ(a.x.scales[0], value / 16256.0F);
+    }
+  }
+}
+
+TEST(Activations, FitTheirBound) {
+  for (const KernelSet* const kernels : runnable_kernel_sets()) {
+    for (const int cols : {1, 33, 576}) {
+      for (int rows = 1; rows <= 530; rows += rows < 70 ? 1 : 23) {
+        std::vector<std::byte> memory(activations_bytes(rows, cols) + 64);
+        auto* const base = reinterpret_cast<std::byte*>((reinterpret_cast<std::uintptr_t>(memory.data()) + 63) / 64 * 64);
+        const Activations x = make_activations(*kernels, kAllForms, rows, cols, base);
+        const auto entries = static_cast<std::size_t>(x.tiles.blocks) * static_cast<std::size_t>(x.tiles.block_rows) *
+                             static_cast<std::size_t>(x.groups);
+        ASSERT_LE(reinterpret_cast<std::byte*>(x.tiles.sums + entries), base + activations_bytes(rows, cols));
+        ASSERT_GE(x.tiles.blocks * x.tiles.block_rows, rows);
+        ASSERT_GE(x.bytes.blocks * x.bytes.block_rows, rows);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace linnet::cpu

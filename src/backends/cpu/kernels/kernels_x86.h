@@ -1,0 +1,30 @@
+// The kernels of the x86 files, one file per instruction set, and what their layouts agree on.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "backends/cpu/kernels/kernel_set.h"
+
+namespace linnet::cpu {
+
+inline constexpr int kNibbleFewBlocks = 2;  // up to so many blocks of rows, weights are unpacked on the way
+
+// AVX-512 F, BW, DQ, VL, VNNI.
+void repack_avx512(const Tensor& source, const PanelMatrix& into, PanelPlace place, int panel_begin, int panel_end);
+void round_rows_avx512(const RoundTask& task, const Activations& out, int row_begin, int row_end);
+void linear_quantized_avx512(const PanelMatrix& weights, const Activations& x, const LinearOutput& out, const LinearShare& share);
+void linear_dense_avx512(const PanelMatrix& weights, const Activations& x, const LinearOutput& out, const LinearShare& share);
+void rms_norm_avx512(const RmsNormTask& task, int row_begin, int row_end);
+void swiglu_avx512(const float* gate, const float* up, float* out, std::int64_t count);
+void exponential_avx512(const float* x, float* out, std::int64_t count);
+void rope_avx512(const RopeTask& task, int row_begin, int row_end);
+void add_avx512(const float* x, float* y, std::int64_t count);
+
+// And AMX-BF16: activations as tiles. AMX-INT8: as bytes, at least four rows.
+void linear_nibbles_amx(const PanelMatrix& weights, const Activations& x, const LinearOutput& out, const LinearShare& share);
+void linear_bytes_amx(const PanelMatrix& weights, const Activations& x, const LinearOutput& out, const LinearShare& share);
+// Whichever of the three above fits.
+void linear_quantized_amx(const PanelMatrix& weights, const Activations& x, const LinearOutput& out, const LinearShare& share);
+
+}  // namespace linnet::cpu

@@ -1,0 +1,97 @@
+// Dense weights times f32 rows with AVX-512: acc = fma(w, x, acc), columns ascending, for one to four rows and one to four panels
+// at once.
+#include <immintrin.h>
+
+#include "backends/cpu/kernels/kernels_x86.h"
+#include "backends/cpu/kernels/simd_avx512.h"
+
+namespace linnet::cpu {
+namespace {
+
+constexpr int kPanelsMax = 4;
+
+template <PanelFormat kFormat>
+[[gnu::always_inline]] inline __m512 weights_at(const std::byte* column) {
+  if constexpr (kFormat == PanelFormat::kF32) {
+    return _mm512_loadu_ps(column);
+  } else if constexpr (kFormat == PanelFormat::kF16) {
+    return load_half(column);
+  } else {
+    const __m256i words = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(column));
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(words), 16));
+  }
+}
+
+// Sums of kPanels panels go to [kPanels / 2][kRows][kFinishStride]: pairs of panels, as finish() takes them.
+template <PanelFormat kFormat, int kRows, int kPanels>
+void run_block(const PanelMatrix& weights, const float* x, int panel, float* sums) {
+  const std::byte* w = weights.panel(panel);
+  const std::ptrdiff_t cols = weights.cols;
+  __m512 acc[kRows][kPanels];
+  for (auto& row : acc) {
+    for (auto& a : row) a = _mm512_setzero_ps();
+  }
+  for (std::ptrdiff_t c = 0; c < cols; ++c, w += panel_unit_bytes(kFormat)) {
+#pragma GCC unroll 4
+    for (int p = 0; p < kPanels; ++p) {
+      const __m512 v = weights_at<kFormat>(w + static_cast<std::size_t>(p) * weights.panel_bytes);
+#pragma GCC unroll 4
+      for (int r = 0; r < kRows; ++r) acc[r][p] = _mm512_fmadd_ps(v, _mm512_set1_ps(x[r * cols + c]), acc[r][p]);
+    }
+  }
+  for (int r = 0; r < kRows; ++r) {
+    for (int p = 0; p < kPanels; ++p)
+      _mm512_storeu_ps(sums + (p / 2 * kRows + r) * kFinishStride + p % 2 * kPanelRows, acc[r][p]);
+  }
+}
+
+template <PanelFormat kFormat, int kRows>
+void run_rows(const PanelMatrix& weights, const Activations& x, const LinearOutput& out, const LinearShare& share, int row) {
+  alignas(64) float sums[kPanelsMax / 2 * kRows * kFinishStride];
+  const float* const from = x.floats + std::ptrdiff_t{row} * x.cols;
+  for (int p = share.panel_begin; p < share.panel_end;) {
+    const int left = share.panel_end - p;
+    const int panels = left >= kPanelsMax ? kPanelsMax : (left >= 2 ? 2 : 1);
+    switch (panels) {
+      case 4:
+        run_block<kFormat, kRows, 4>(weights, from, p, sums);
+        break;
+      case 2:
+        run_block<kFormat, kRows, 2>(weights, from, p, sums);
+        break;
+      default:
+        run_block<kFormat, kRows, 1>(weights, from, p, sums);
+        break;
+    }
+    for (int i = 0; i < panels; i += 2) {
+      const int count = panels - i < 2 ? 1 : 2;
+      finish({&out, nullptr, weights.rows, p + i, count}, sums + i / 2 * kRows * kFinishStride, row, kRows);
+    }
+    p += panels;
+  }
+}
+
+template <PanelFormat kFormat>
+void run(const PanelMatrix& weights, const Activations& x, const LinearOutput& out, const LinearShare& share) {
+  int row = 0;
+  for (; row + 4 <= x.rows; row += 4) run_rows<kFormat, 4>(weights, x, out, share, row);
+  for (; row + 2 <= x.rows; row += 2) run_rows<kFormat, 2>(weights, x, out, share, row);
+  for (; row < x.rows; ++row) run_rows<kFormat, 1>(weights, x, out, share, row);
+}
+
+}  // namespace
+
+void linear_dense_avx512(const PanelMatrix& weights, const Activations& x, const LinearOutput& out, const LinearShare& share) {
+  switch (weights.format) {
+    case PanelFormat::kF32:
+      return run<PanelFormat::kF32>(weights, x, out, share);
+    case PanelFormat::kF16:
+      return run<PanelFormat::kF16>(weights, x, out, share);
+    case PanelFormat::kBF16:
+      return run<PanelFormat::kBF16>(weights, x, out, share);
+    default:
+      return;
+  }
+}
+
+}  // namespace linnet::cpu

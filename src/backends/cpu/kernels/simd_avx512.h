@@ -1,0 +1,96 @@
+// Vector words shared by the AVX-512 files: f16 scales, exp, and the way of finished sums into y. For files built for AVX-512
+// only.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "backends/cpu/kernels/linear.h"
+
+namespace linnet::cpu {
+namespace {  // a copy in each file: none may end up in code that other machines run
+
+constexpr int kFinishStride = 32;  // floats from one row of finished sums to the next: two panels
+
+[[gnu::always_inline]] inline __m512 load_half(const void* halves) {
+  return _mm512_cvtph_ps(_mm256_loadu_si256(static_cast<const __m256i*>(halves)));
+}
+
+// Lanes of 16 that `left` columns fill.
+[[gnu::always_inline]] inline __mmask16 lanes(std::int64_t left) {
+  return left >= 16 ? static_cast<__mmask16>(0xffff) : static_cast<__mmask16>((1U << (left < 0 ? 0 : left)) - 1U);
+}
+
+// e^x = 2^n e^r with r in +-ln(2)/2 and Taylor's polynomial of degree 7 (relative error 6e-9). exponential_portable() does the
+// same.
+[[gnu::always_inline]] inline __m512 exponential(__m512 x) {
+  const __m512 bounded = _mm512_max_ps(_mm512_set1_ps(-87.0F), _mm512_min_ps(_mm512_set1_ps(88.72283F), x));  // NaN goes through
+  const __m512 n =
+      _mm512_roundscale_ps(_mm512_mul_ps(bounded, _mm512_set1_ps(1.44269504F)), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+  __m512 r = _mm512_fnmadd_ps(n, _mm512_set1_ps(0.693145752F), bounded);
+  r = _mm512_fnmadd_ps(n, _mm512_set1_ps(1.42860677e-6F), r);
+  __m512 p = _mm512_set1_ps(1.0F / 5040.0F);
+  for (const float c : {1.0F / 720.0F, 1.0F / 120.0F, 1.0F / 24.0F, 1.0F / 6.0F, 0.5F, 1.0F, 1.0F})
+    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(c));
+  // 2^n in two factors: 2^128 alone is no float.
+  const __m512i exponent = _mm512_cvtps_epi32(n);
+  const __m512i half = _mm512_srai_epi32(exponent, 1);
+  const __m512i bias = _mm512_set1_epi32(127);
+  const __m512 first = _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_add_epi32(half, bias), 23));
+  const __m512 second = _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_add_epi32(_mm512_sub_epi32(exponent, half), bias), 23));
+  __m512 y = _mm512_mul_ps(_mm512_mul_ps(p, first), second);
+  y = _mm512_mask_mov_ps(y, _mm512_cmp_ps_mask(x, _mm512_set1_ps(-87.0F), _CMP_LT_OQ), _mm512_setzero_ps());
+  y = _mm512_mask_mov_ps(y, _mm512_cmp_ps_mask(x, _mm512_set1_ps(88.72283F), _CMP_GT_OQ), _mm512_set1_ps(__builtin_inff()));
+  return _mm512_mask_mov_ps(y, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), x);
+}
+
+// gate * sigmoid(gate) * up
+[[gnu::always_inline]] inline __m512 silu_product(__m512 gate, __m512 up) {
+  const __m512 one = _mm512_set1_ps(1.0F);
+  const __m512 e = exponential(_mm512_sub_ps(_mm512_setzero_ps(), gate));
+  return _mm512_mul_ps(_mm512_div_ps(gate, _mm512_add_ps(one, e)), up);
+}
+
+// Sums of one or two neighbouring panels, [rows][kFinishStride], on their way into y.
+struct Finish {
+  const LinearOutput* out;
+  const float* scales;   // [rows] of the step, or null: 1
+  std::int32_t columns;  // outputs of the whole matrix
+  std::int32_t panel;    // the first of the two
+  std::int32_t panels;   // 1 or 2
+};
+
+[[gnu::always_inline]] inline void put(const LinearOutput& out, float* y, __mmask16 mask, __m512 value) {
+  if (out.epilogue == Epilogue::kAdd) value = _mm512_add_ps(_mm512_maskz_loadu_ps(mask, y), value);
+  _mm512_mask_storeu_ps(y, mask, value);
+}
+
+inline void finish(const Finish& f, const float* sums, int row_begin, int rows) {
+  const LinearOutput& out = *f.out;
+  const bool swiglu = out.epilogue == Epilogue::kSwiglu;
+  const std::int64_t column = std::int64_t{swiglu ? f.panel / 2 : f.panel} * kPanelRows;
+  const std::int64_t left = (swiglu ? f.columns / 2 : f.columns) - column;
+  const __mmask16 first = lanes(left);
+  const __mmask16 second = lanes(left - kPanelRows);
+  for (int r = 0; r < rows; ++r, sums += kFinishStride) {
+    const __m512 scale = _mm512_set1_ps(f.scales == nullptr ? 1.0F : f.scales[row_begin + r]);
+    float* const y = out.y + (row_begin + r) * out.stride + column;
+    const __m512 a = _mm512_mul_ps(_mm512_loadu_ps(sums), scale);
+    if (f.panels == 1) {
+      put(out, y, first, a);
+      continue;
+    }
+    const __m512 b = _mm512_mul_ps(_mm512_loadu_ps(sums + kPanelRows), scale);
+    if (swiglu) {
+      _mm512_mask_storeu_ps(y, first, silu_product(a, b));
+    } else {
+      put(out, y, first, a);
+      put(out, y + kPanelRows, second, b);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace linnet::cpu
