@@ -96,7 +96,12 @@ Result<std::string_view> optional_string(const GgufFile& gguf, std::string_view 
 }
 
 std::string shape_text(std::int64_t rows, std::int64_t cols) {
-  return "[" + std::to_string(rows) + ", " + std::to_string(cols) + "]";
+  std::string text("[");
+  text += std::to_string(rows);
+  text += ", ";
+  text += std::to_string(cols);
+  text += "]";
+  return text;
 }
 
 }  // namespace
@@ -105,8 +110,9 @@ Result<Tensor> ModelFile::find(std::string_view name) const {
   const std::optional<std::string> gguf_name = gguf_tensor_name(name);
   const GgufTensor* tensor = gguf_name ? gguf_.find_tensor(*gguf_name) : nullptr;
   if (tensor == nullptr) {
-    return gguf_.error(ErrorCode::kCorrupt,
-                       "tensor " + quote(name) + (gguf_name ? " (" + quote(*gguf_name) + " in the file)" : "") + " is missing");
+    std::string what = "tensor " + quote(name);
+    if (gguf_name) what += ", " + quote(*gguf_name) + " in the file,";
+    return gguf_.error(ErrorCode::kCorrupt, what + " is missing");
   }
   return gguf_.matrix(*tensor);
 }

@@ -13,14 +13,15 @@
 namespace linnet::testing {
 namespace {
 
-template <class T>
-void append(std::vector<std::byte>& bytes, T value) {
-  const auto* data = reinterpret_cast<const std::byte*>(&value);
-  bytes.insert(bytes.end(), data, data + sizeof value);
+void append_bytes(std::vector<std::byte>& bytes, std::span<const std::byte> more) {
+  const std::size_t size = bytes.size();
+  bytes.resize(size + more.size());
+  if (!more.empty()) std::memcpy(bytes.data() + size, more.data(), more.size());
 }
 
-void append_bytes(std::vector<std::byte>& bytes, std::span<const std::byte> more) {
-  bytes.insert(bytes.end(), more.begin(), more.end());
+template <class T>
+void append(std::vector<std::byte>& bytes, T value) {
+  append_bytes(bytes, std::as_bytes(std::span(&value, 1)));
 }
 
 void append_string(std::vector<std::byte>& bytes, std::string_view text) {
