@@ -34,6 +34,9 @@ Tokenizer byte_tokenizer() {
   }
   vocabulary.tokens.emplace_back("<end>");
   vocabulary.types.push_back(TokenType::kControl);
+  vocabulary.tokens.emplace_back("th");
+  vocabulary.types.push_back(TokenType::kNormal);
+  vocabulary.merges = {"t h"};
   vocabulary.eos = TokenId{256};
   Result<Tokenizer> tokenizer = Tokenizer::from_vocabulary(vocabulary);
   EXPECT_TRUE(tokenizer.ok()) << tokenizer.error().message;
