@@ -35,9 +35,11 @@ class GgufWriter {
   void add_number(std::string_view key, GgufType type, T value) {
     add_raw(key, static_cast<std::uint32_t>(type), std::as_bytes(std::span(&value, 1)));
   }
-  template <class T>
-  void add_numbers(std::string_view key, GgufType type, std::span<const T> values) {
-    add_array(key, static_cast<std::uint32_t>(type), values.size(), std::as_bytes(values));
+  // `values`: a contiguous range of them.
+  template <class Values>
+  void add_numbers(std::string_view key, GgufType type, const Values& values) {
+    const std::span span(values);
+    add_array(key, static_cast<std::uint32_t>(type), span.size(), std::as_bytes(span));
   }
   // `bytes`: all that follows the element count.
   void add_array(std::string_view key, std::uint32_t element_type, std::uint64_t count, std::span<const std::byte> bytes);

@@ -71,7 +71,7 @@ void add_vocabulary(GgufWriter& writer, std::int32_t size) {
   writer.add_string("tokenizer.ggml.model", "gpt2");
   writer.add_string("tokenizer.ggml.pre", "gpt-2");
   writer.add_strings("tokenizer.ggml.tokens", tokens);
-  writer.add_numbers("tokenizer.ggml.token_type", GgufType::kInt32, std::span<const std::int32_t>(types));
+  writer.add_numbers("tokenizer.ggml.token_type", GgufType::kInt32, types);
   writer.add_strings("tokenizer.ggml.merges", {});
   writer.add_u32("tokenizer.ggml.bos_token_id", kBytes);
   writer.add_u32("tokenizer.ggml.eos_token_id", kBytes + 1);

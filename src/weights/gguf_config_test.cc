@@ -1,0 +1,238 @@
+#include "weights/gguf_config.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "weights/testing/gguf_writer.h"
+#include "weights/testing/is_error.h"
+
+namespace linnet {
+namespace {
+
+using testing::GgufWriter;
+using testing::is_error;
+
+// A configuration's keys, to be changed one by one, and the embedding's shape.
+struct Keys {
+  using Add = std::function<void(GgufWriter&, std::string_view)>;
+  std::map<std::string, Add> keys;
+  std::vector<std::uint64_t> embedding = {64, 10};
+  std::vector<float> rope_freqs;
+  bool head = false;
+
+  Keys() {
+    set("general.architecture", "llama");
+    set("llama.block_count", 3);
+    set("llama.embedding_length", 64);
+    set("llama.feed_forward_length", 96);
+    set("llama.context_length", 2048);
+    set("llama.attention.head_count", 4);
+    set("llama.attention.head_count_kv", 2);
+    set("llama.attention.layer_norm_rms_epsilon", 1e-5F);
+  }
+  void set(const std::string& key, std::int64_t value) {
+    keys[key] = [=](GgufWriter& w, std::string_view k) { w.add_number(k, GgufType::kInt64, value); };
+  }
+  void set(const std::string& key, int value) { set(key, std::int64_t{value}); }
+  void set(const std::string& key, float value) {
+    keys[key] = [=](GgufWriter& w, std::string_view k) { w.add_f32(k, value); };
+  }
+  void set(const std::string& key, bool value) {
+    keys[key] = [=](GgufWriter& w, std::string_view k) { w.add_bool(k, value); };
+  }
+  void set(const std::string& key, const char* value) {
+    keys[key] = [=](GgufWriter& w, std::string_view k) { w.add_string(k, value); };
+  }
+  void set(const std::string& key, const std::vector<std::uint32_t>& values) {
+    keys[key] = [=](GgufWriter& w, std::string_view k) { w.add_numbers(k, GgufType::kUint32, values); };
+  }
+
+  Result<ModelConfig> read() const {
+    GgufWriter writer;
+    for (const auto& [key, add] : keys) add(writer, key);
+    if (!embedding.empty()) {
+      std::uint64_t elements = 1;
+      for (const std::uint64_t size : embedding) elements *= size;
+      writer.add_raw_tensor({.name = "token_embd.weight", .dims = embedding, .data = std::vector<std::byte>(elements * 4)});
+    }
+    if (head) writer.add_raw_tensor({.name = "output.weight", .dims = {1}, .data = std::vector<std::byte>(4)});
+    if (!rope_freqs.empty()) {
+      writer.add_raw_tensor(
+          {.name = "rope_freqs.weight", .dims = {rope_freqs.size()}, .data = std::as_bytes(std::span(rope_freqs))});
+    }
+    const std::vector<std::byte> bytes = writer.bytes();
+    const Result<GgufFile> file = GgufFile::parse(bytes, "model.gguf");
+    if (!file.ok()) return file.error();
+    return read_gguf_config(*file);
+  }
+};
+
+TEST(GgufConfig, ReadsWhatIsThere) {
+  Keys keys;
+  keys.set("llama.rope.freq_base", 500000.0F);
+  keys.set("llama.rope.dimension_count", 16);
+  const Result<ModelConfig> config = keys.read();
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_EQ(*config, (ModelConfig{.architecture = "llama",
+                                  .layers = 3,
+                                  .hidden = 64,
+                                  .intermediate = 96,
+                                  .heads = 4,
+                                  .kv_heads = 2,
+                                  .head_dim = 16,
+                                  .vocabulary = 10,
+                                  .context_max = 2048,
+                                  .rms_norm_eps = 1e-5F,
+                                  .tied_embeddings = true,
+                                  .rope = {.theta = 500000.0F, .interleaved = true, .frequency_divisors = {}}}));
+}
+
+TEST(GgufConfig, DefaultsAndOtherShapes) {
+  Keys keys;
+  keys.keys.erase("llama.attention.head_count_kv");
+  keys.head = true;
+  ASSERT_TRUE(keys.read().ok()) << keys.read().error().message;
+  EXPECT_EQ(keys.read()->kv_heads, 4);
+  EXPECT_FALSE(keys.read()->tied_embeddings);
+  EXPECT_EQ(keys.read()->rope.theta, 10000.0F);
+
+  keys.set("llama.attention.head_count_kv", {1, 1, 1});
+  keys.set("llama.attention.head_count", {4, 4, 4});
+  keys.set("llama.feed_forward_length", {7, 7, 7});
+  keys.set("llama.attention.key_length", 128);
+  keys.set("llama.attention.value_length", 128);
+  keys.set("llama.rope.dimension_count", 128);
+  keys.set("llama.attention.sliding_window", 4096);  // longer than the context
+  keys.set("llama.expert_count", 0);
+  keys.set("llama.logit_scale", 1.0F);
+  keys.set("llama.attention.causal", true);
+  keys.set("tokenizer.ggml.tokens", {0, 0, 0, 0});
+  ASSERT_TRUE(keys.read().ok()) << keys.read().error().message;
+  EXPECT_EQ(keys.read()->kv_heads, 1);
+  EXPECT_EQ(keys.read()->intermediate, 7);
+  EXPECT_EQ(keys.read()->head_dim, 128);
+}
+
+TEST(GgufConfig, RopeScaling) {
+  Keys keys;
+  keys.set("llama.rope.scaling.type", "none");
+  keys.set("llama.rope.scaling.factor", 4.0F);
+  EXPECT_TRUE(keys.read()->rope.frequency_divisors.empty());
+  keys.set("llama.rope.scaling.type", "linear");
+  EXPECT_EQ(keys.read()->rope.frequency_divisors, std::vector<float>(8, 4.0F));
+  keys.rope_freqs = {1, 1, 1, 1, 2, 2, 8, 8};
+  EXPECT_EQ(keys.read()->rope.frequency_divisors, (std::vector<float>{4, 4, 4, 4, 8, 8, 32, 32}));
+  keys.keys.erase("llama.rope.scaling.type");
+  EXPECT_EQ(keys.read()->rope.frequency_divisors, keys.rope_freqs);
+  keys.rope_freqs.clear();
+  keys.set("llama.rope.scale_linear", 2.0F);
+  keys.keys.erase("llama.rope.scaling.factor");
+  EXPECT_EQ(keys.read()->rope.frequency_divisors, std::vector<float>(8, 2.0F));
+}
+
+TEST(GgufConfig, NamesWhatIsMissing) {
+  const Keys whole;
+  for (const auto& entry : whole.keys) {
+    if (entry.first == "llama.attention.head_count_kv") continue;
+    Keys keys;
+    keys.keys.erase(entry.first);
+    EXPECT_TRUE(is_error(keys.read(), ErrorCode::kCorrupt, {"model.gguf", entry.first, "missing"}));
+  }
+  Keys keys;
+  keys.embedding.clear();
+  EXPECT_TRUE(is_error(keys.read(), ErrorCode::kCorrupt, {"token_embd.weight", "missing"}));
+}
+
+TEST(GgufConfig, RefusesByNameAndValue) {
+  struct Case {
+    std::function<void(Keys&)> change;
+    ErrorCode code;
+    std::initializer_list<std::string_view> parts;
+  };
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  constexpr ErrorCode kCorrupt = ErrorCode::kCorrupt;
+  constexpr ErrorCode kUnsupported = ErrorCode::kUnsupported;
+  const Case cases[] = {
+      {[](Keys& k) { k.set("general.architecture", "gpt9"); }, kUnsupported, {"'gpt9'", "known are: llama"}},
+      {[](Keys& k) { k.set("general.architecture", 7); }, kCorrupt, {"general.architecture", "i64"}},
+      {[](Keys& k) { k.set("llama.block_count", 0); }, kCorrupt, {"block_count", "is 0", "10000"}},
+      {[](Keys& k) { k.set("llama.block_count", 10'001); }, kCorrupt, {"block_count", "10001"}},
+      {[](Keys& k) { k.set("llama.block_count", -1); }, kCorrupt, {"block_count", "-1"}},
+      {[](Keys& k) { k.set("llama.block_count", 2.0F); }, kCorrupt, {"block_count", "f32"}},
+      {[](Keys& k) { k.set("llama.embedding_length", std::int64_t{1} << 40); }, kCorrupt, {"embedding_length", "1099511627776"}},
+      {[](Keys& k) { k.set("llama.embedding_length", 65); }, kCorrupt, {"head_count", "no divisor", "65"}},
+      {[](Keys& k) { k.set("llama.context_length", 0); }, kCorrupt, {"context_length", "is 0"}},
+      {[](Keys& k) { k.set("llama.context_length", "long"); }, kCorrupt, {"context_length", "string"}},
+      {[](Keys& k) {
+         k.set("llama.feed_forward_length", {96, 96, 32});
+       },
+       kUnsupported,
+       {"feed_forward_length", "layer 2", "32"}},
+      {[](Keys& k) { k.set("llama.attention.layer_norm_rms_epsilon", 0.0F); }, kCorrupt, {"epsilon", "is 0"}},
+      {[](Keys& k) { k.set("llama.attention.layer_norm_rms_epsilon", kNan); }, kCorrupt, {"epsilon", "nan"}},
+      {[](Keys& k) { k.set("llama.attention.head_count", 0); }, kCorrupt, {"head_count", "is 0"}},
+      {[](Keys& k) { k.set("llama.attention.head_count", 5000); }, kCorrupt, {"head_count", "5000", "4096"}},
+      {[](Keys& k) { k.set("llama.attention.head_count_kv", 3); }, kCorrupt, {"head_count_kv", "is 3", "4 heads"}},
+      {[](Keys& k) {
+         k.set("llama.attention.head_count_kv", {2, 1, 2});
+       },
+       kUnsupported,
+       {"head_count_kv", "is 2 in layer 0 and 1 in layer 1"}},
+      {[](Keys& k) {
+         k.set("llama.attention.head_count_kv", {2, 2});
+       },
+       kCorrupt,
+       {"head_count_kv", "2 elements for 3 layers"}},
+      {[](Keys& k) { k.set("llama.attention.head_count_kv", std::vector<std::uint32_t>()); },
+       kCorrupt,
+       {"head_count_kv", "0 elements"}},
+      {[](Keys& k) { k.set("llama.attention.key_length", 1025); }, kCorrupt, {"key_length", "1025", "1024"}},
+      {[](Keys& k) { k.set("llama.attention.key_length", 15); }, kCorrupt, {"key_length", "15", "even"}},
+      {[](Keys& k) { k.set("llama.attention.value_length", 8); }, kUnsupported, {"value_length", "is 8", "16"}},
+      {[](Keys& k) { k.set("llama.rope.dimension_count", 8); }, kUnsupported, {"rope.dimension_count", "is 8", "(16)"}},
+      {[](Keys& k) { k.set("llama.rope.freq_base", 0.5F); }, kCorrupt, {"freq_base", "0.5"}},
+      {[](Keys& k) { k.set("llama.rope.freq_base", kNan); }, kCorrupt, {"freq_base", "nan"}},
+      {[](Keys& k) { k.set("llama.rope.scaling.type", "yarn"); }, kUnsupported, {"rope.scaling.type", "'yarn'", "linear"}},
+      {[](Keys& k) { k.set("llama.rope.scaling.type", "linear"); }, kCorrupt, {"rope.scaling.factor", "missing"}},
+      {[](Keys& k) { k.set("llama.rope.scale_linear", 0.0F); }, kCorrupt, {"rope.scale_linear", "is 0"}},
+      {[](Keys& k) {
+         k.rope_freqs = {1, 1};
+       },
+       kCorrupt,
+       {"rope_freqs.weight", "[1, 2]", "[1, 8]"}},
+      {[](Keys& k) { k.rope_freqs = {1, 1, 1, 0, 1, 1, 1, 1}; }, kCorrupt, {"rope_freqs.weight", "0 at index 3"}},
+      {[](Keys& k) { k.rope_freqs = {1, 1, 1, 1, 1, 1, 1, kNan}; }, kCorrupt, {"rope_freqs.weight", "nan at index 7"}},
+      {[](Keys& k) { k.set("llama.expert_count", 8); }, kUnsupported, {"expert_count", "is 8"}},
+      {[](Keys& k) { k.set("llama.attention.scale", 0.5F); }, kUnsupported, {"attention.scale", "0.5"}},
+      {[](Keys& k) { k.set("llama.embedding_scale", 12.0F); }, kUnsupported, {"embedding_scale", "12"}},
+      {[](Keys& k) { k.set("llama.attention.causal", false); }, kUnsupported, {"attention.causal", "false"}},
+      {[](Keys& k) { k.set("llama.attention.sliding_window", 1024); }, kUnsupported, {"sliding_window", "1024"}},
+      {[](Keys& k) {
+         k.embedding = {32, 10};
+       },
+       kCorrupt,
+       {"token_embd.weight", "[10, 32]", "64"}},
+      {[](Keys& k) {
+         k.embedding = {64, 2, 2};
+       },
+       kCorrupt,
+       {"token_embd.weight", "3 dimensions"}},
+      {[](Keys& k) { k.set("tokenizer.ggml.tokens", std::vector<std::uint32_t>(11)); },
+       kCorrupt,
+       {"tokenizer.ggml.tokens", "11 tokens", "[10, 64]"}},
+  };
+  for (const Case& c : cases) {
+    Keys keys;
+    c.change(keys);
+    EXPECT_TRUE(is_error(keys.read(), c.code, c.parts)) << *c.parts.begin();
+  }
+}
+
+}  // namespace
+}  // namespace linnet
