@@ -1,1 +1,67 @@
+// No step allocates once the engine is warm: this binary counts every operator new.
 #include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+#include <vector>
+
+#include "engine/engine_rig.h"
+
+namespace {
+
+std::atomic<std::uint64_t> allocations = 0;
+
+void* counted(std::size_t size) {
+  ++allocations;
+  void* memory = std::malloc(size);
+  if (memory == nullptr) std::abort();
+  return memory;
+}
+
+}  // namespace
+
+void* operator new(std::size_t size) { return counted(size); }
+void* operator new[](std::size_t size) { return counted(size); }
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace linnet {
+namespace {
+
+std::uint64_t allocations_of_steps(EngineRig& rig) {
+  const std::uint64_t before = allocations;
+  while (rig.engine().step()) {
+  }
+  return allocations - before;
+}
+
+TEST(Allocation, TheCounterCounts) {
+  const std::uint64_t before = allocations;
+  auto* made = new std::vector<int>(3);
+  EXPECT_EQ(allocations - before, 2U);
+  delete made;
+}
+
+// Chunked prefill, decode, and requests that end at different steps.
+TEST(Allocation, StepsOfAdmittedRequestsAllocateNothing) {
+  EngineRig rig;
+  for (int round = 0; round < 4; ++round) {
+    std::vector<RequestHandle> handles;
+    for (std::int32_t index = 0; index < 8; ++index) {
+      handles.push_back(rig.submit({.prompt = prompt_of(100 + 150 * index, round), .max_tokens = 50 + 10 * index}));
+    }
+    rig.engine().step();  // admission makes the sequences
+    const std::uint64_t made = allocations_of_steps(rig);
+    if (round > 0) {
+      EXPECT_EQ(made, 0U) << "round " << round;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace linnet

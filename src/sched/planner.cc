@@ -12,6 +12,9 @@ namespace {
 // The cost of steps is an estimate, and admission and emission take their time too: a step is planned for this share of the gap.
 constexpr double kPlannedShareOfGap = 0.75;
 
+// What prefill may take of the gap where decode rows use it up.
+constexpr double kLeastShareOfGap = 0.25;
+
 }  // namespace
 
 Planner::Planner(const PlannerLimits& limits) : limits_(limits) {
@@ -31,7 +34,7 @@ void Planner::plan(std::span<const Sequence* const> runnable, double cost_ratio,
                                        [&](const Share& share) { return runnable[share.index]->decoding(); });
   for (auto share = schedule.shares.begin(); share != prefills; ++share) share->inputs = 1;
   const Allowance allowance = prefill_allowance(runnable, {schedule.shares.begin(), prefills}, cost_ratio);
-  share_out(runnable, {prefills, schedule.shares.end()}, allowance);
+  share_out(runnable, {prefills, schedule.shares.end()}, allowance, limits_.gap_us * kLeastShareOfGap / cost_ratio);
   std::erase_if(schedule.shares, [](const Share& share) { return share.inputs == 0; });
   // The order of rows means nothing to their tokens; that of admission is the easiest to read in a trace.
   std::sort(schedule.shares.begin(), schedule.shares.end(), [](const Share& a, const Share& b) { return a.index < b.index; });
@@ -61,7 +64,8 @@ Planner::Allowance Planner::prefill_allowance(std::span<const Sequence* const> r
   return {.inputs = limits_.step_tokens_max - static_cast<std::int32_t>(decodes.size()), .us = us};
 }
 
-void Planner::share_out(std::span<const Sequence* const> runnable, std::span<Share> prefills, Allowance allowance) const {
+void Planner::share_out(std::span<const Sequence* const> runnable, std::span<Share> prefills, Allowance allowance,
+                        double least_us) const {
   if (prefills.empty()) return;
   const auto first =
       std::min_element(prefills.begin(), prefills.end(), [](const Share& a, const Share& b) { return a.index < b.index; });
@@ -79,11 +83,14 @@ void Planner::share_out(std::span<const Sequence* const> runnable, std::span<Sha
   for (Share& share : others) grow(*runnable[share.index], share, left, left);
   grow(*runnable[oldest.index], oldest, left, left);
 
-  // What must move however little time there is.
+  // What must move however little time there is: a block, or the part of it that a short while pays for.
   std::int32_t prefilled = 0;
   for (const Share& share : prefills) prefilled += share.inputs;
-  const std::int32_t missing = std::min(limits_.block_tokens - prefilled, left.inputs);
-  if (missing > 0) oldest.inputs += std::min(missing, runnable[oldest.index]->uncomputed() - oldest.inputs);
+  const Sequence& sequence = *runnable[oldest.index];
+  const std::int32_t missing = std::min({limits_.block_tokens - prefilled, left.inputs, sequence.uncomputed() - oldest.inputs});
+  const std::int32_t paid =
+      inputs_within(limits_.cost, sequence.computed() + oldest.inputs, missing, std::max(left.us, least_us));
+  if (missing > 0) oldest.inputs += prefilled > 0 ? paid : std::max(paid, 1);
 }
 
 // Gives `share` as many further inputs as `part` allows, and takes them from `left`.

@@ -38,13 +38,14 @@ struct Schedule {
 // Rules, in this order:
 //  1. At most rows_max sequences take part: those that waited longest (Sequence::last_step) if there are more.
 //  2. Every decode row among them gets its one input.
-//  3. Prefill fills the rest: up to gap_us of the whole step while there are decode rows (divided by `cost_ratio`, true over
+//  3. Prefill fills the rest: three quarters of gap_us, less what the decode rows cost (divided by `cost_ratio`, true over
 //  promised
-//     cost), else kStepTokensAlone inputs. One block of inputs is always let in, so that prefill moves under any load.
+//     cost), or kStepTokensAlone inputs where there are none. Up to one block of inputs is let in even if that is used up, as far
+//     as a quarter of gap_us pays for it, and never less than one input: prefill moves under any load.
 //  4. Of that, the sequence that was admitted first gets at least half, so none waits forever; the other half goes to those with
 //  the
 //     least left to compute, so a short prompt does not wait behind a long one; what they leave goes to the first again.
-//  5. A chunk that is not a prompt's last ends at a block's end, but for that one block of rule 3.
+//  5. A chunk that is not a prompt's last ends at a block's end, but for those of rule 3's end.
 class Planner {
  public:
   explicit Planner(const PlannerLimits& limits);
@@ -64,7 +65,8 @@ class Planner {
 
   void choose_rows(std::span<const Sequence* const> runnable, Schedule& schedule) const;
   Allowance prefill_allowance(std::span<const Sequence* const> runnable, std::span<const Share> decodes, double cost_ratio) const;
-  void share_out(std::span<const Sequence* const> runnable, std::span<Share> prefills, Allowance allowance) const;
+  void share_out(std::span<const Sequence* const> runnable, std::span<Share> prefills, Allowance allowance,
+                 double least_us) const;
   void grow(const Sequence& sequence, Share& share, Allowance part, Allowance& left) const;
   void lay_out(std::span<const Sequence* const> runnable, Schedule& schedule) const;
 

@@ -85,7 +85,15 @@ TEST(Planner, ASlowMachineGetsSmallerChunks) {
   rows.add(3, 0, 2);
   rows.add(4000);
   EXPECT_EQ(rows.plan(limits(), 2).shares[1].inputs, 96);
-  EXPECT_EQ(rows.plan(limits(), 16).shares[1].inputs, kBlockTokens);  // prefill always moves
+  EXPECT_EQ(rows.plan(limits(), 16).shares[1].inputs, 8);
+  PlannerLimits hurried = limits();
+  hurried.gap_us = 5000;  // less than its quarter pays for, after the decode row and the fixed cost
+  EXPECT_EQ(rows.plan(hurried).shares[1].inputs, 12);
+  hurried.gap_us = 0;
+  EXPECT_EQ(rows.plan(hurried).shares[1].inputs, 1) << "prefill always moves";
+  hurried.gap_us = 100'000;
+  hurried.cost.fixed_us = 90'000;
+  EXPECT_EQ(rows.plan(hurried).shares[1].inputs, kBlockTokens) << "a quarter of the gap, at most a block";
 }
 
 TEST(Planner, AloneChunksAreLarge) {
