@@ -1,0 +1,25 @@
+// A lock between processes, held as long as the object lives.
+#pragma once
+
+#include <filesystem>
+#include <utility>
+
+#include "linnet/status.h"
+
+namespace linnet {
+
+// Move-only. The system drops the lock if the process dies; the file stays.
+class FileLock {
+ public:
+  // Waits for whoever holds it. Error: kIo.
+  static Result<FileLock> acquire(const std::filesystem::path& path);
+  FileLock(FileLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  FileLock& operator=(FileLock&&) = delete;
+  ~FileLock();
+
+ private:
+  explicit FileLock(int descriptor) : descriptor_(descriptor) {}
+  int descriptor_;
+};
+
+}  // namespace linnet
