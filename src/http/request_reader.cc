@@ -45,6 +45,15 @@ bool is_safe_id(std::string_view id) {
   return !id.empty() && id.size() <= kRequestIdBytesMax && std::all_of(id.begin(), id.end(), safe);
 }
 
+// Short, and ASCII: paths may hold any bytes.
+std::string printable(std::string text) {
+  constexpr std::size_t kShownBytesMax = 200;
+  if (text.size() > kShownBytesMax) text = text.substr(0, kShownBytesMax) + "...";
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+  return text;
+}
+
 // "http://host/path" as a proxy would send it -> "/path".
 std::string_view origin_form(std::string_view target) {
   const std::size_t scheme = target.find("://");
@@ -170,7 +179,7 @@ std::optional<Refusal> RequestReader::accept_header() {
     case 200:
       return std::nullopt;
     case 404:
-      return Refusal{.status = 404, .message = "there is no " + request.method + " " + request.path.substr(0, 200)};
+      return Refusal{.status = 404, .message = "there is no " + printable(request.method + " " + request.path)};
     case 405:
       return Refusal{.status = 405, .message = "this path takes " + match.allow, .allow = std::move(match.allow)};
     default:

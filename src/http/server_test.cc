@@ -43,6 +43,7 @@ TEST(Server, Statuses) {
   };
   const Row rows[] = {
       {"GET /none HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 404 ", "404 there is no GET /none"},
+      {"GET /n\xffo HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 404 ", "there is no GET /n?o"},
       {"GET /echo HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 405 ", "allow: POST\r\n"},
       {"OPTIONS /hello HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 405 ", "allow: GET, HEAD\r\n"},
       {"BREW /hello HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 405 ", "allow: GET, HEAD\r\n"},

@@ -1,0 +1,14 @@
+// Fields that are neither read nor unknown: those whose effect is not offered, and those without effect on the answer.
+#pragma once
+
+#include "api/object_reader.h"
+#include "linnet/status.h"
+
+namespace linnet::api {
+
+// Error (kUnsupported) for the first field that would change the answer in a way that is not offered; a value that changes
+// nothing (n = 1, a penalty of 0) is accepted. Fields without effect are accepted whatever they hold. Afterwards `reader` knows
+// them all.
+Status check_field_rules(ObjectReader& reader);
+
+}  // namespace linnet::api

@@ -1,0 +1,14 @@
+// GET /v1/models and /v1/models/{id}.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "linnet/text_engine.h"
+
+namespace linnet::api {
+
+std::string encode_model(const ModelCard& card);
+std::string encode_model_list(std::span<const ModelCard* const> cards);
+
+}  // namespace linnet::api

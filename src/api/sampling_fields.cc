@@ -1,0 +1,107 @@
+#include "api/sampling_fields.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace linnet::api {
+namespace {
+
+constexpr std::int64_t kInt32Max = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t kInt32Min = std::numeric_limits<std::int32_t>::min();
+
+template <class To, class From>
+std::optional<To> converted(const std::optional<From>& value) {
+  if (!value) return std::nullopt;
+  return static_cast<To>(*value);
+}
+
+// Any 64-bit integer, signed or not, is a seed of its own; 0 is one like the others.
+Result<std::optional<std::uint64_t>> read_seed(ObjectReader& reader) {
+  const Json* value = reader.find("seed");
+  if (value == nullptr) return std::optional<std::uint64_t>();
+  if (value->is_number_unsigned()) return std::optional(value->get<std::uint64_t>());
+  LINNET_ASSIGN(const std::optional<std::int64_t> seed, reader.integer("seed", {}));
+  return converted<std::uint64_t>(seed);
+}
+
+Status read_sampling(ObjectReader& reader, SamplingOverrides& sampling) {
+  LINNET_ASSIGN(const auto temperature, reader.number("temperature", {.min = 0, .max = 100}));
+  LINNET_ASSIGN(const auto top_p, reader.number("top_p", {.min = 0, .max = 1, .min_allowed = false}));
+  LINNET_ASSIGN(const auto min_p, reader.number("min_p", {.min = 0, .max = 1, .max_allowed = false}));
+  LINNET_ASSIGN(auto top_k, reader.integer("top_k", {.min = -1, .max = kInt32Max}));
+  LINNET_ASSIGN(sampling.seed, read_seed(reader));
+  sampling.temperature = converted<float>(temperature);
+  sampling.top_p = converted<float>(top_p);
+  sampling.min_p = converted<float>(min_p);
+  // A double just inside the open end of a range may round onto it.
+  if (sampling.top_p == 0.0F) sampling.top_p = std::numeric_limits<float>::min();
+  if (sampling.min_p == 1.0F) sampling.min_p = std::nextafter(1.0F, 0.0F);
+  if (top_k == -1) top_k = 0;  // other servers' way to say off
+  sampling.top_k = converted<std::int32_t>(top_k);
+  return {};
+}
+
+Status read_max_tokens(ObjectReader& reader, TextRequest& request) {
+  LINNET_ASSIGN(const auto older, reader.integer("max_tokens", {.min = 0, .max = kInt32Max}));
+  LINNET_ASSIGN(const auto newer, reader.integer("max_completion_tokens", {.min = 0, .max = kInt32Max}));
+  request.max_tokens = converted<std::int32_t>(newer ? newer : older);
+  return {};
+}
+
+Status read_stop(ObjectReader& reader, std::vector<std::string>& stop) {
+  const Json* value = reader.find("stop");
+  if (value == nullptr) return {};
+  if (value->is_string()) {
+    stop.push_back(value->get<std::string>());
+  } else if (value->is_array()) {
+    for (std::size_t i = 0; i < value->size(); ++i) {
+      const Json& entry = (*value)[i];
+      if (!entry.is_string()) return wrong_value("stop[" + std::to_string(i) + "]", "a string", entry);
+      stop.push_back(entry.get<std::string>());
+    }
+  } else {
+    return wrong_value("stop", "a string or an array of strings", *value);
+  }
+  std::size_t bytes = 0;
+  for (const std::string& text : stop) bytes += text.size();
+  if (stop.size() > kStopStringsMax || bytes > kStopBytesMax) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "stop has " + std::to_string(stop.size()) + " strings of " + std::to_string(bytes) + " bytes; at most " +
+                     std::to_string(kStopStringsMax) + " of " + std::to_string(kStopBytesMax) + " bytes together are taken",
+                 "stop"};
+  }
+  return {};
+}
+
+Status read_stream(ObjectReader& reader, ParsedRequest& parsed) {
+  LINNET_ASSIGN(const auto stream, reader.boolean("stream"));
+  parsed.stream = stream.value_or(false);
+  const Json* options = reader.find("stream_options");
+  if (options == nullptr) return {};
+  if (!options->is_object()) return wrong_value("stream_options", "an object", *options);
+  ObjectReader inner(*options, "stream_options");
+  LINNET_ASSIGN(const auto include_usage, inner.boolean("include_usage"));
+  inner.accept("include_obfuscation");
+  parsed.include_usage = include_usage.value_or(false);
+  for (std::string& path : inner.unknown()) parsed.ignored.push_back(std::move(path));
+  return {};
+}
+
+}  // namespace
+
+Status read_sampling_fields(ObjectReader& reader, ParsedRequest& parsed) {
+  LINNET_ASSIGN(const auto model, reader.string("model"));
+  parsed.model = model.value_or("");
+  LINNET_RETURN_IF_ERROR(read_stream(reader, parsed));
+  LINNET_RETURN_IF_ERROR(read_sampling(reader, parsed.request.sampling));
+  LINNET_RETURN_IF_ERROR(read_max_tokens(reader, parsed.request));
+  LINNET_RETURN_IF_ERROR(read_stop(reader, parsed.request.stop));
+  LINNET_ASSIGN(const auto ignore_eos, reader.boolean("ignore_eos"));
+  parsed.request.ignore_eos = ignore_eos.value_or(false);
+  LINNET_ASSIGN(const auto priority, reader.integer("priority", {.min = kInt32Min, .max = kInt32Max}));
+  parsed.request.priority = static_cast<std::int32_t>(priority.value_or(0));
+  return {};
+}
+
+}  // namespace linnet::api

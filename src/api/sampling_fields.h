@@ -1,0 +1,16 @@
+// The fields that both OpenAI text protocols have: model, stream, limits, sampling, stop.
+#pragma once
+
+#include "api/object_reader.h"
+#include "api/parsed_request.h"
+#include "linnet/status.h"
+
+namespace linnet::api {
+
+inline constexpr std::size_t kStopStringsMax = 256;
+inline constexpr std::size_t kStopBytesMax = 16 * 1024;  // all of them together
+
+// Reads them into `parsed`, whose prompt is left alone. Unknown fields inside stream_options are added to `parsed.ignored`.
+Status read_sampling_fields(ObjectReader& reader, ParsedRequest& parsed);
+
+}  // namespace linnet::api
