@@ -3,12 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <cmath>
 #include <cstring>
 #include <set>
 #include <utility>
 
-#include "backends/cpu/kernels/half.h"
 #include "backends/cpu/pool.h"
 
 namespace linnet::cpu {
@@ -91,39 +89,6 @@ TEST(Carver, CountsThenCuts) {
   Carver carver(buffer);
   EXPECT_EQ(static_cast<void*>(carver.take<float>(3)), static_cast<void*>(buffer));
   EXPECT_EQ(static_cast<void*>(carver.take<char>(65)), static_cast<void*>(buffer + 64));
-}
-
-TEST(Half, EveryHalfGoesThereAndBack) {
-  for (std::uint32_t h = 0; h < 0x10000; ++h) {
-    const auto half = static_cast<std::uint16_t>(h);
-    const std::uint16_t back = float_to_half(half_to_float(half));
-    if ((h & 0x7fffU) > 0x7c00U) {
-      EXPECT_GT(back & 0x7fffU, 0x7c00U);
-    } else {
-      ASSERT_EQ(back, half);
-    }
-  }
-  EXPECT_EQ(half_to_float(0x0001), 0x1p-24F);
-  EXPECT_EQ(half_to_float(0x8001), -0x1p-24F);
-  EXPECT_EQ(half_to_float(0x7bff), 65504.0F);
-}
-
-// Between two neighbours: nearest, and the even one at the middle.
-TEST(Half, RoundsToNearestEven) {
-  for (std::uint32_t h = 0; h < 0x7bff; ++h) {
-    const auto low = static_cast<std::uint16_t>(h);
-    const auto high = static_cast<std::uint16_t>(h + 1);
-    const float middle = (half_to_float(low) + half_to_float(high)) / 2;
-    const std::uint16_t even = (h & 1U) == 0 ? low : high;
-    ASSERT_EQ(float_to_half(middle), even) << h;
-    ASSERT_EQ(float_to_half(std::nextafterf(middle, 0.0F)), low) << h;
-    ASSERT_EQ(float_to_half(std::nextafterf(middle, 1e6F)), high) << h;
-    ASSERT_EQ(float_to_half(-middle), even | 0x8000U) << h;
-  }
-  EXPECT_EQ(float_to_half(65519.0F), 0x7bff);
-  EXPECT_EQ(float_to_half(65520.0F), 0x7c00);
-  EXPECT_EQ(float_to_half(1e30F), 0x7c00);
-  EXPECT_EQ(float_to_half(1e-30F), 0);
 }
 
 }  // namespace

@@ -57,7 +57,7 @@ struct Scratch {
     const auto dim = static_cast<std::size_t>(head_dim);
     std::size_t at = 0;
     const auto floats = [&](std::size_t count) {
-      float* const array = reinterpret_cast<float*>(base + at);
+      float* const array = base == nullptr ? nullptr : reinterpret_cast<float*>(base + at);
       at += (count * sizeof(float) + 63) / 64 * 64;
       return array;
     };

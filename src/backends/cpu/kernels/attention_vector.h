@@ -197,7 +197,7 @@ struct AttentionScratch {
     const auto rows = static_cast<std::size_t>((attention_task_rows_max(D, group) + 31) / 32 * 32);
     std::size_t at = 0;
     const auto floats = [&](std::size_t count) __attribute__((always_inline)) {
-      float* const array = reinterpret_cast<float*>(base + at);
+      float* const array = base == nullptr ? nullptr : reinterpret_cast<float*>(base + at);
       at += count * sizeof(float);
       return array;
     };

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "backends/cpu/kernels/half.h"
+#include "weights/half.h"
 #include "backends/cpu/kernels/kernel_set.h"
 #include "weights/tensor.h"
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "backends/cpu/kernels/half.h"
+#include "weights/half.h"
 #include "backends/cpu/kernels/kv_write.h"
 #include "backends/cpu/kv_blocks.h"
 

@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "backends/cpu/kernels/half.h"
-#include "backends/cpu/kernels/testing/this_cpu.h"
+#include "backends/cpu/kernels/kernel_set.h"
 #include "backends/cpu/kv_blocks.h"
+#include "weights/half.h"
 
 namespace linnet::cpu {
 namespace {
@@ -20,8 +20,8 @@ namespace {
 constexpr std::uint16_t kNanHalf = 0x7e01;
 
 std::vector<std::pair<std::string, KvWrite>> writers() {
-  std::vector<std::pair<std::string, KvWrite>> all = {{"portable", kv_write_portable}};
-  if (this_cpu_has_avx512()) all.emplace_back("avx512", kv_write_avx512);
+  std::vector<std::pair<std::string, KvWrite>> all;
+  for (const KernelSet* set : runnable_kernel_sets()) all.emplace_back(set->name, set->kv_write);
   return all;
 }
 

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "backends/cpu/kernels/half.h"
+#include "weights/half.h"
 #include "backends/cpu/kernels/kernels_portable.h"
 
 namespace linnet::cpu {

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <string>
 
-#include "backends/cpu/kernels/half.h"
+#include "weights/half.h"
 #include "backends/cpu/kernels/kernel_set.h"
 #include "base/check.h"
 
