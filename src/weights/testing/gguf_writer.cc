@@ -102,7 +102,7 @@ TempFile::TempFile(std::span<const std::byte> bytes, std::string_view suffix) {
   CHECK_MSG(fd >= 0, path_);
   std::FILE* file = ::fdopen(fd, "wb");
   CHECK(file != nullptr);
-  CHECK(std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size());
+  CHECK(bytes.empty() || std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size());
   CHECK(std::fclose(file) == 0);
 }
 
