@@ -1,0 +1,31 @@
+// The HTTP routes of a server: request bytes to a text engine, its events back to the client.
+#pragma once
+
+#include <chrono>
+#include <vector>
+
+#include "api/reply_ids.h"
+#include "base/clock.h"
+#include "http/router.h"
+#include "http/server.h"
+#include "linnet/text_engine.h"
+
+namespace linnet {
+
+// Everything here outlives the HTTP server. With one engine any model name is served; with several, only exact ids.
+struct RouteContext {
+  std::vector<TextEngine*> engines;  // at least one
+  api::ReplyIds* ids = nullptr;
+  const Clock* clock = nullptr;
+  bool strict = false;  // unknown request fields are 400 instead of a header
+  // A stream without news for so long gets a comment, so that nobody on the way thinks it dead.
+  std::chrono::milliseconds keep_alive{15'000};
+};
+
+// GET /health, /v1/models, /v1/models/{id}; POST /v1/chat/completions, /v1/completions; the last four also without /v1.
+http::Router make_router(const RouteContext& context);
+
+// Server options whose errors and ids are those of the API; host, port and limits as their defaults.
+http::ServerOptions make_server_options(const RouteContext& context);
+
+}  // namespace linnet

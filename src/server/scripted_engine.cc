@@ -1,0 +1,115 @@
+#include "server/scripted_engine.h"
+
+#include <chrono>
+#include <utility>
+
+#include "base/check.h"
+
+namespace linnet {
+namespace {
+
+constexpr std::chrono::seconds kPatience{10};
+
+}  // namespace
+
+// The consumer's end: the last thing the server lets go of.
+class ScriptedSource final : public TextSource {
+ public:
+  explicit ScriptedSource(std::shared_ptr<ScriptedAnswer> answer) : answer_(std::move(answer)) {}
+  ~ScriptedSource() override {
+    answer_->watch({});
+    if (!finished_) answer_->cancel();
+  }
+  std::optional<TextEvent> try_next() override {
+    std::optional<TextEvent> event = answer_->take();
+    if (event && std::holds_alternative<FinishEvent>(*event)) finished_ = true;
+    return event;
+  }
+  TextEvent next() override { CHECK_MSG(false, "a server never blocks on its IO thread"); }
+  void on_ready(std::function<void()> ready) override { answer_->watch(std::move(ready)); }
+  void cancel() override { answer_->cancel(); }
+  std::int32_t prompt_tokens() const override { return 0; }
+
+ private:
+  std::shared_ptr<ScriptedAnswer> answer_;
+  bool finished_ = false;
+};
+
+void ScriptedAnswer::push(TextEvent event) {
+  const std::lock_guard lock(mutex_);
+  events_.push_back(std::move(event));
+  if (ready_) ready_();
+}
+
+void ScriptedAnswer::watch(std::function<void()> ready) {
+  const std::lock_guard lock(mutex_);
+  ready_ = std::move(ready);
+  if (ready_ && !events_.empty()) ready_();
+}
+
+std::optional<TextEvent> ScriptedAnswer::take() {
+  const std::lock_guard lock(mutex_);
+  if (events_.empty()) return std::nullopt;
+  TextEvent event = std::move(events_.front());
+  events_.pop_front();
+  return event;
+}
+
+void ScriptedAnswer::cancel() {
+  const std::lock_guard lock(mutex_);
+  cancelled_ = true;
+  changed_.notify_all();
+}
+
+bool ScriptedAnswer::cancelled() const {
+  const std::lock_guard lock(mutex_);
+  return cancelled_;
+}
+
+bool ScriptedAnswer::wait_until_cancelled() {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, kPatience, [&] { return cancelled_; });
+}
+
+ScriptedEngine::ScriptedEngine(std::string id) {
+  card_.id = std::move(id);
+  card_.created = 0;
+  card_.context = 2048;
+  card_.has_chat_template = true;
+}
+
+void ScriptedEngine::script(std::vector<TextEvent> events) {
+  const std::lock_guard lock(mutex_);
+  events_ = std::move(events);
+}
+
+void ScriptedEngine::refuse(std::optional<Error> error) {
+  const std::lock_guard lock(mutex_);
+  refusal_ = std::move(error);
+}
+
+std::shared_ptr<ScriptedAnswer> ScriptedEngine::answer(std::size_t index) {
+  std::unique_lock lock(mutex_);
+  const bool there = submitted_.wait_for(lock, kPatience, [&] { return answers_.size() > index; });
+  return there ? answers_[index] : nullptr;
+}
+
+Result<TextStream> ScriptedEngine::submit(TextRequest request) {
+  const std::lock_guard lock(mutex_);
+  if (refusal_) return *refusal_;
+  auto answer = std::make_shared<ScriptedAnswer>(std::move(request));
+  for (const TextEvent& event : events_) answer->push(event);
+  answers_.push_back(answer);
+  submitted_.notify_all();
+  return TextStream(std::make_unique<ScriptedSource>(std::move(answer)));
+}
+
+Result<std::vector<TokenId>> ScriptedEngine::tokenize(std::string_view) const {
+  return Error{ErrorCode::kUnsupported, "a scripted engine has no tokenizer", {}};
+}
+
+std::string ScriptedEngine::detokenize(std::span<const TokenId>) const { return {}; }
+
+Result<std::string> ScriptedEngine::render(const ChatPrompt& prompt) const { return prompt.messages_json; }
+
+}  // namespace linnet

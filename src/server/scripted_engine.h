@@ -1,0 +1,71 @@
+// A text engine without a model: plays back a script. For tests of everything in front of the engine.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "linnet/text_engine.h"
+
+namespace linnet {
+
+// The script of one request, seen by the test's thread and the server's.
+class ScriptedAnswer {
+ public:
+  explicit ScriptedAnswer(TextRequest request) : request_(std::move(request)) {}
+
+  const TextRequest& request() const { return request_; }
+  void push(TextEvent event);
+  // False after ten seconds.
+  bool wait_until_cancelled();
+  bool cancelled() const;
+
+ private:
+  friend class ScriptedSource;
+  void cancel();
+  std::optional<TextEvent> take();
+  void watch(std::function<void()> ready);
+
+  const TextRequest request_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<TextEvent> events_;
+  std::function<void()> ready_;
+  bool cancelled_ = false;
+};
+
+// Thread-safe.
+class ScriptedEngine final : public TextEngine {
+ public:
+  explicit ScriptedEngine(std::string id);
+
+  // Every request gets these events at once; without final event it stays open for push().
+  void script(std::vector<TextEvent> events);
+  // Every request is refused with this.
+  void refuse(std::optional<Error> error);
+  // The request submitted as the index-th; waits for it. Null after ten seconds.
+  std::shared_ptr<ScriptedAnswer> answer(std::size_t index);
+
+  const ModelCard& model() const override { return card_; }
+  Result<TextStream> submit(TextRequest request) override;
+  Result<std::vector<TokenId>> tokenize(std::string_view text) const override;
+  std::string detokenize(std::span<const TokenId> tokens) const override;
+  Result<std::string> render(const ChatPrompt& prompt) const override;
+  EngineStats stats() const override { return {}; }
+  void stop() override {}
+
+ private:
+  ModelCard card_;
+  std::mutex mutex_;
+  std::condition_variable submitted_;
+  std::vector<TextEvent> events_;
+  std::optional<Error> refusal_;
+  std::vector<std::shared_ptr<ScriptedAnswer>> answers_;
+};
+
+}  // namespace linnet
