@@ -32,16 +32,22 @@ std::optional<Error> check_body_type(const http::Request& request) {
   return Error{ErrorCode::kUnsupported, "the body must be JSON: send Content-Type: application/json", "content-type"};
 }
 
-// Names come from the client: whatever could break a header line is replaced.
+// Text of a client, made harmless for header lines and messages: ASCII, no control characters, short.
+std::string printable(std::string_view text) {
+  constexpr std::size_t kShownBytesMax = 64;
+  std::string shown(text.substr(0, kShownBytesMax));
+  std::replace_if(
+      shown.begin(), shown.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+  return text.size() > kShownBytesMax ? shown + "..." : shown;
+}
+
 std::string header_list(const std::vector<std::string>& names) {
   std::string list;
   for (std::size_t i = 0; i < names.size() && i < kIgnoredShownMax; ++i) {
     if (i > 0) list += ", ";
-    list += names[i].substr(0, 64);
+    list += printable(names[i]);
   }
   if (names.size() > kIgnoredShownMax) list += ", ...";
-  std::replace_if(
-      list.begin(), list.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
   return list;
 }
 
@@ -193,7 +199,7 @@ Result<TextEngine*> find_engine(const RouteContext& context, std::string_view mo
     if (engine->model().id == model) return engine;
     known += (known.empty() ? "" : ", ") + engine->model().id;
   }
-  return Error{ErrorCode::kNotFound, "this server has no model of that name; it has " + known, "model"};
+  return Error{ErrorCode::kNotFound, "there is no model \"" + printable(model) + "\" here; there is " + known, "model"};
 }
 
 Response error_response(const Error& error) {

@@ -39,6 +39,7 @@ TEST(Routes, PathsWithoutTheVersion) {
     EXPECT_EQ(status_of(served.ask(Served::post(path + "/completions", R"({"prompt":"a"})"))), 200) << path;
   }
   EXPECT_EQ(status_of(served.ask("GET /v1/models/other HTTP/1.1\r\nHost: a\r\n\r\n")), 404);
+  EXPECT_TRUE(contains(served.ask("GET /v1/models/%ff%0a HTTP/1.1\r\nHost: a\r\n\r\n"), "no model \\\"??\\\" here"));
 }
 
 TEST(Routes, SeveralModelsNeedAnExactName) {
@@ -54,7 +55,7 @@ TEST(Routes, SeveralModelsNeedAnExactName) {
   const std::string unknown = ask("gpt-4");
   EXPECT_EQ(status_of(unknown), 404);
   EXPECT_TRUE(contains(unknown, "model_not_found"));
-  EXPECT_TRUE(contains(unknown, "it has tiny, org/other"));
+  EXPECT_TRUE(contains(unknown, "there is no model \\\"gpt-4\\\" here; there is tiny, org/other"));
   EXPECT_EQ(status_of(served.ask("GET /v1/models/org%2Fother HTTP/1.1\r\nHost: a\r\n\r\n")), 200);
   EXPECT_EQ(status_of(served.ask("GET /v1/models/org/other HTTP/1.1\r\nHost: a\r\n\r\n")), 200);
 }
