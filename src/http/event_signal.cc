@@ -1,5 +1,6 @@
 #include "http/event_signal.h"
 
+#include <atomic>
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/post.hpp>
 #include <mutex>
@@ -9,27 +10,24 @@
 
 namespace linnet::http {
 
-// `waker` is the connection's until the signal ends: both happen on the IO thread, under the lock since notifiers post under it.
+// `waker` is written on the IO thread alone, under the lock, which others hold while they look at it and post: so they never post
+// to an IO thread that is gone. The IO thread itself reads it without, and so never waits for a notifier that is in the middle of
+// posting.
 struct EventSignal::State {
   explicit State(Wakeup& to_wake) : waker(&to_wake), executor(to_wake.executor()) {}
 
-  bool take_ready() {
-    const std::lock_guard lock(mutex);
-    return std::exchange(ready, false);
-  }
   void end() {
     const std::lock_guard lock(mutex);
     waker = nullptr;
   }
   // On the IO thread.
   void wake() {
-    const std::lock_guard lock(mutex);
     if (waker != nullptr) waker->wake();
   }
 
   std::mutex mutex;
   Wakeup* waker;
-  bool ready = false;
+  std::atomic<bool> ready = false;
   const boost::asio::any_io_executor executor;
 };
 
@@ -42,9 +40,9 @@ EventSignal::~EventSignal() {
 
 std::function<void()> EventSignal::notifier() const {
   return [state = state_] {
+    if (state->ready.exchange(true)) return;  // posted already, and not taken yet
     const std::lock_guard lock(state->mutex);
-    // A notification that was not taken yet has been posted. After the end the IO thread may be gone: post nothing.
-    if (state->waker == nullptr || std::exchange(state->ready, true)) return;
+    if (state->waker == nullptr) return;
     boost::asio::post(state->executor, [state] { state->wake(); });
   };
 }
@@ -53,7 +51,7 @@ Task<Wake> EventSignal::wait(std::optional<std::chrono::milliseconds> timeout) {
   connection_->wakeup().set_deadline(timeout);
   for (;;) {
     if (connection_->gone()) co_return Wake::kGone;
-    if (state_->take_ready()) co_return Wake::kReady;
+    if (state_->ready.exchange(false)) co_return Wake::kReady;
     const bool woken = co_await connection_->wakeup().sleep();
     if (!woken) co_return Wake::kTimeout;
   }
