@@ -58,7 +58,7 @@ static KNOWN: &[PreTokenizer] = &[
     nfc(&["command-r"], Cut::DigitsThenGpt2),
     nfc(&["qwen2", "stablelm2"], Cut::Splits(&[QWEN2])),
     plain(&["deepseek-r1-qwen"], Cut::Splits(&[QWEN2])),
-    nfc(&["qwen35"], Cut::Splits(&[QWEN35])),
+    plain(&["qwen35"], Cut::Splits(&[QWEN35])),
     plain(&["gpt-4o", "llama4"], Cut::Splits(&[GPT4O])),
     PreTokenizer { names: &["tekken"], cut: Cut::Splits(&[TEKKEN]), nfc: false, ignore_merges: true, adds_bos: true },
     plain(

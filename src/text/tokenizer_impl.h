@@ -20,7 +20,9 @@ class Tokenizer::Impl {
   const rust_text::HfTokenizer& encoder() const { return *encoder_; }
   const rust_text::TokenTable& table() const { return table_; }
   std::size_t size() const { return table_.special.size(); }
-  bool contains(TokenId token) const { return static_cast<std::int32_t>(token) >= 0 && index_of(token) < size(); }
+  bool contains(TokenId token) const {
+    return index_of(token) < size();  // a negative id's index is above any size
+  }
 
   static std::string_view slice(const rust::Vec<std::uint8_t>& bytes, const rust::Vec<std::uint64_t>& ends, std::size_t index) {
     const std::size_t begin = index == 0 ? 0 : ends[index - 1];

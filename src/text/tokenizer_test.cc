@@ -147,6 +147,19 @@ TEST(Tokenizer, LongRunsTakeTimeLinearInTheText) {
   }
 }
 
+// A pre-tokenizer that gives up on a long run would leave what follows in one piece, and merge across its words.
+TEST(Tokenizer, PreTokenizingReachesTheEndOfALongRun) {
+  Vocabulary vocabulary = test::byte_level_vocabulary();
+  vocabulary.tokens.emplace_back("yĠ");
+  vocabulary.types.push_back(TokenType::kNormal);
+  vocabulary.merges.emplace(vocabulary.merges.begin(), "y Ġ");
+  const Tokenizer tokenizer = Tokenizer::from_vocabulary(vocabulary).value();
+  const auto tokens = tokenizer.encode("x" + std::string(1'200'000, ' ') + "y hello world12", {.add_special = false}).value();
+  Names end;
+  for (std::size_t i = tokens.size() - 6; i < tokens.size(); ++i) end.emplace_back(tokenizer.token_name(tokens[i]));
+  EXPECT_EQ(end, (Names{"y", "Ġ", "hello", "Ġworld", "1", "2"}));
+}
+
 constexpr char kJson[] = R"({
   "version": "1.0", "truncation": {"direction": "Right", "max_length": 2, "strategy": "LongestFirst", "stride": 0}, "padding": null,
   "added_tokens": [

@@ -44,7 +44,7 @@ Status check_count(const std::string& field, std::size_t count, std::size_t toke
 
 Status check_id(const std::string& field, const std::optional<TokenId>& id, std::size_t tokens) {
   if (!id) return {};
-  if (static_cast<std::int32_t>(*id) >= 0 && index_of(*id) < tokens) return {};
+  if (index_of(*id) < tokens) return {};  // a negative id's index is above any size
   return corrupt(field, std::to_string(static_cast<std::int32_t>(*id)) + " is not an id of the " + std::to_string(tokens) +
                             " entries of tokenizer.ggml.tokens");
 }
