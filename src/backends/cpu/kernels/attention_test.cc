@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -128,6 +129,11 @@ class Runner {
     attention_->plan(rows, world_.pool().blocks());
     if (write) attention_->write(pool_, 1, {qkv.data() + qw, stride}, {qkv.data() + qw + kw, stride});
     attention_->run(pool_, 1, {qkv.data(), stride}, {out.data(), qw});
+    if (pieces.front().count == 1) {  // as a next layer would: the plan is as good as new
+      const Floats once = std::exchange(out, Floats(out.size(), NAN));
+      attention_->run(pool_, 1, {qkv.data(), stride}, {out.data(), qw});
+      EXPECT_EQ(std::memcmp(out.data(), once.data(), out.size() * sizeof(float)), 0);
+    }
     pool_.end_step();
     auto from = out.begin();
     for (const Piece& p : pieces) {
@@ -210,15 +216,16 @@ INSTANTIATE_TEST_SUITE_P(Attention, AttentionOf, testing::Range(std::size_t{0}, 
 
 TEST_P(AttentionOf, EveryChunkingAndThreadCountGivesTheSameBits) {
   const bool quick = set().name != "amx";
-  for (const Shape shape : {Shape{9, 3, 64}, Shape{8, 1, 128}}) {
-    const std::int32_t n = quick || shape.head_dim > 64 ? 557 : 1337;
+  for (const Shape shape : {Shape{9, 3, 64}, Shape{8, 1, 128}, Shape{2, 2, 64}}) {
+    if (set().name == "portable" && shape.head_dim > 64) continue;  // slow
+    const std::int32_t n = quick || shape.heads != 9 ? 557 : 1337;
     World world(shape, {n});
     Runner whole(world, set(), 1);
     whole.step({{0, 0, n}});
     EXPECT_TRUE(std::none_of(whole.out(0).begin(), whole.out(0).end(), [](float x) { return std::isnan(x); }));
     for (int threads = 1; threads <= 4; ++threads) {
-      for (const std::int32_t chunk : {1, 3, 4, 7, 8, 64, 300, 512, 1337}) {
-        if (chunk > n || (chunk < 64 && threads != 2) || (chunk < 7 && quick)) continue;
+      for (const std::int32_t chunk : {1, 3, 4, 7, 8, 33, 64, 300, 512, 1337}) {
+        if (chunk > n || (chunk < 7 && quick) || (chunk < 64 && threads != (chunk < 7 ? 1 : 2))) continue;
         Runner chunked(world, set(), threads);
         for (std::int32_t p = 0; p < n; p += chunk) chunked.step({{0, p, std::min(chunk, n - p)}});
         EXPECT_TRUE(same_bits(chunked.out(0), whole.out(0)))
@@ -280,15 +287,17 @@ TEST_P(AttentionOf, IsCloseToExactArithmetic) {
 }
 
 TEST_P(AttentionOf, DecodeAtEveryEdgeEqualsThePromptsRow) {
+  const std::int32_t n = set().name == "amx" ? 1026 : 514;
   for (const std::int32_t group : {1, 3, 4, 5, 8, 16, 17}) {
     for (const std::int32_t dim : kAttentionHeadDims) {
       if (dim != 64 && group != (set().name == "portable" ? 1 : 3) && group != 16) continue;
       if (set().name != "amx" && (group == 4 || group == 8)) continue;
-      World world({group * 2, 2, dim}, {1026});
+      World world({group * 2, 2, dim}, {n});
       Runner whole(world, set(), 1);
-      whole.step({{0, 0, 1026}});
+      whole.step({{0, 0, n}});
       Runner decode(world, set(), 2);  // the blocks are written
       for (const std::int32_t length : {1, 2, 15, 16, 17, 31, 32, 33, 511, 512, 513, 1023, 1024, 1025, 1026}) {
+        if (length > n) continue;
         decode.step({{0, length - 1, 1}}, false);
         EXPECT_TRUE(same_row(world, decode.out(0), whole.out(0), length - 1))
             << set().name << ' ' << group << ' ' << dim << ' ' << length;
@@ -309,7 +318,7 @@ TEST_P(AttentionOf, NanStaysInItsOwnRowAndSequence) {
     bool reported;
   } kinds[] = {{"q", &World::q, false}, {"k", &World::k, true}, {"v", &World::v, true}};
   for (const auto& kind : kinds) {
-    for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), -1e30F}) {
+    for (const float bad : {NAN, std::bit_cast<float>(0x7fffffffU), INFINITY, -1e30F}) {
       World world({6, 2, 32}, lengths);
       Floats& values = (world.*kind.of)(0);
       values[values.size() / 600 * 530 + 5] = bad;  // token 530 of the first sequence
@@ -440,7 +449,7 @@ TEST(Attention, RandomStepsGiveTheBitsOfWholePrompts) {
     World world({8, 2, 64}, lengths);
     Runner whole(world, *set, 1);
     for (std::size_t s = 0; s < lengths.size(); ++s) whole.step({{s, 0, lengths[s]}});
-    for (std::uint32_t seed = 0; seed < 8; ++seed) {
+    for (std::uint32_t seed = 0; seed < 5; ++seed) {
       std::mt19937 rng(seed);
       Runner runner(world, *set, 1 + static_cast<int>(seed % 4));
       std::vector<std::int32_t> done(lengths.size());
