@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <vector>
 
 #include "base/random.h"
@@ -172,6 +173,16 @@ TEST(Sampler, DrawsFollowTheDistribution) {
   EXPECT_LT(chi_square(logits, {.temperature = 0.5F, .seed = 7}, squared), 20.52);
 }
 
+// Four equal tokens and p = 1/2: from below, 1/4 and 1/2 are not above 1/2.
+TEST(Sampler, TopPDropsWhatOnlyReachesTheBound) {
+  std::vector<int> counts(4);
+  for (std::uint64_t step = 0; step < 1000; ++step)
+    ++counts[static_cast<std::size_t>(*sample({2, 2, 2, 2}, {.top_p = 0.5F}, step))];
+  EXPECT_NEAR(counts[0], 500, 60);
+  EXPECT_NEAR(counts[1], 500, 60);
+  EXPECT_EQ(counts[2] + counts[3], 0);
+}
+
 TEST(Sampler, SeedAndStepAreAllTheRandomness) {
   const std::vector<float> logits(1000, 0);
   EXPECT_EQ(sample(logits, {.seed = 1}, 5), sample(logits, {.seed = 1}, 5));
@@ -182,6 +193,22 @@ TEST(Sampler, SeedAndStepAreAllTheRandomness) {
   }
   EXPECT_LT(equal, 5);
   EXPECT_NE(sample(logits, {.seed = 0}, 0), sample(logits, {.seed = 1}, 0));
+}
+
+// Any compiler, any vector width: this is what a seed means, for ever.
+TEST(Sampler, GivesTheSameTokensOnEveryMachine) {
+  Rng rng(11);
+  std::vector<float> logits(5000);
+  for (float& logit : logits) logit = static_cast<float>(rng.below(1U << 16U)) / 4096;
+  Sampler sampler(5000);
+  std::vector<std::int32_t> tokens;
+  for (std::uint64_t step = 0; step < 4; ++step) {
+    for (const SamplingParams& params : {SamplingParams{.seed = 5}, SamplingParams{.temperature = 0.7F, .top_p = 0.9F, .seed = 5},
+                                         SamplingParams{.min_p = 0.05F, .top_k = 900, .seed = 5}}) {
+      tokens.push_back(static_cast<std::int32_t>(*sampler.sample(logits, params, step)));
+    }
+  }
+  EXPECT_EQ(tokens, (std::vector<std::int32_t>{450, 485, 459, 816, 816, 823, 3538, 3551, 3548, 3551, 3577, 3551}));
 }
 
 TEST(TokenWeight, FollowsExp) {
