@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <string>
@@ -142,17 +142,22 @@ TEST(JsonReader, EqualKeysAreAnErrorThatNamesThem) {
   EXPECT_TRUE(read_json(R"([{"x":1},{"x":2}])").ok());
 }
 
-TEST(JsonReader, ManyKeysTakeLinearTime) {
+// Quadratic work for each object would take minutes.
+TEST(JsonReader, FullObjectsAreCheap) {
   std::string text = "[";
   for (int object = 0; object < 20; ++object) {
     text += object == 0 ? "{" : ",{";
     for (int key = 0; key < 10'000; ++key) text += (key == 0 ? "\"" : ",\"") + std::to_string(key) + "\":0";
     text += "}";
   }
-  text += "]";
-  const auto start = std::chrono::steady_clock::now();
-  EXPECT_TRUE(read_json(text).ok());
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+  EXPECT_TRUE(read_json(text + "]").ok());
+}
+
+TEST(JsonReader, TheWidestDocumentIsTakenAndNoWiderOne) {
+  std::string text = "[0";
+  for (std::size_t i = 2; i < JsonLimits{}.elements_max; ++i) text += ",0";
+  EXPECT_TRUE(read_json(text + "]").ok());
+  EXPECT_EQ(read_json(text + ",0]").error().code, ErrorCode::kTooLarge);
 }
 
 }  // namespace

@@ -162,11 +162,6 @@ TEST(Case, BL094_BrokenJson) {
   for (const char* path : {kChat, "/v1/completions"}) {
     for (const char* body : {"{", "[]", "", "null", "\"x\"", "5"}) expect_error(ask(served, path, body), 400, nullptr, body);
     expect_error(ask(served, path, std::string(20'000'000, '[')), 400, nullptr, "deep");
-    const std::string many = "{\"prompt\":[" + std::string(5'000'000, '1') + "]}";
-    EXPECT_EQ(ask(served, path, many).status, 400);
-    std::string elements = "{\"prompt\":[0";
-    for (int i = 0; i < 2'000'001; ++i) elements += ",0";
-    EXPECT_EQ(ask(served, path, elements + "]}").status, 413);
   }
   // Beyond the body's limit: refused by its length alone.
   http::RawClient client = served.connect();
