@@ -316,6 +316,7 @@ void Engine::Impl::start() {
   CHECK_MSG(!thread_.joinable(), "start() called twice");
   CHECK_MSG(!stopping_, "start() after stop()");
   thread_ = std::thread([this] {
+    executor_->adopt_thread();
     while (!stopping_) {
       if (!step()) doorbell_->wait();
     }

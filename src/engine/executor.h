@@ -67,6 +67,8 @@ class Executor {
   virtual ~Executor() = default;
 
   virtual const ExecutorInfo& info() const = 0;
+  // The calling thread is the engine's own and will make all later calls: a backend may pin it.
+  virtual void adopt_thread() {}
   // Begins a forward pass. `plan` stays alive and unchanged until collect() returns.
   virtual Ticket launch(const StepPlan& plan) = 0;
   // How to sample; may be computed while the forward pass runs. `rows` stays alive until collect() returns.

@@ -46,6 +46,7 @@ class CpuExecutor final : public Executor {
   static Result<std::unique_ptr<CpuExecutor>> create(const ModelFile& file, const CpuExecutorOptions& options);
 
   const ExecutorInfo& info() const override { return info_; }
+  void adopt_thread() override { pool_->adopt_caller(); }
   Ticket launch(const StepPlan& plan) override;
   void sample(Ticket ticket, std::span<const RowSampling> rows) override;
   Result<const StepResult*> collect(Ticket ticket) override;

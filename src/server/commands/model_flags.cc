@@ -35,7 +35,7 @@ void add_model_flags(CLI::App& app, ModelFlags& flags) {
   app.add_option("--max-rows,--batch,--decode-concurrency", options.engine.max_rows, "Requests that run at the same time")
       ->check(CLI::Range(1, kRowsMax))->envname("LINNET_MAX_ROWS");
   app.add_option("--max-waiting", options.engine.max_waiting, "Requests that wait; more are answered 429")
-      ->check(CLI::Range(0, 1 << 20))->envname("LINNET_MAX_WAITING");
+      ->check(CLI::Range(1, 1 << 20))->envname("LINNET_MAX_WAITING");
   app.add_option("--max-gap-ms", options.engine.max_gap_ms, "A running answer's longest wait while prompts are prefilled")
       ->check(CLI::Range(1, 60'000))->envname("LINNET_MAX_GAP_MS");
   app.add_option("--kv", flags.kv, "KV format: f16")->envname("LINNET_KV");
