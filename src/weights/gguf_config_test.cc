@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,7 @@ struct Keys {
   using Add = std::function<void(GgufWriter&, std::string_view)>;
   std::map<std::string, Add> keys;
   std::vector<std::uint64_t> embedding = {64, 10};
+  std::uint32_t embedding_type = 0;  // F32; one that is not known has no data
   std::vector<float> rope_freqs;
   bool head = false;
 
@@ -57,9 +59,10 @@ struct Keys {
     GgufWriter writer;
     for (const auto& [key, add] : keys) add(writer, key);
     if (!embedding.empty()) {
-      std::uint64_t elements = 1;
-      for (const std::uint64_t size : embedding) elements *= size;
-      writer.add_raw_tensor({.name = "token_embd.weight", .dims = embedding, .data = std::vector<std::byte>(elements * 4)});
+      std::vector<std::byte> data;
+      if (embedding_type == 0)
+        data.resize(std::accumulate(embedding.begin(), embedding.end(), std::size_t{4}, std::multiplies<>()));
+      writer.add_raw_tensor({.name = "token_embd.weight", .dims = embedding, .gguf_type = embedding_type, .data = data});
     }
     if (head) writer.add_raw_tensor({.name = "output.weight", .dims = {1}, .data = std::vector<std::byte>(4)});
     if (!rope_freqs.empty()) {
@@ -223,6 +226,11 @@ TEST(GgufConfig, RefusesByNameAndValue) {
        },
        kCorrupt,
        {"token_embd.weight", "3 dimensions"}},
+      {[](Keys& k) {
+         k.embedding_type = 99, k.embedding = {64, (1U << 24U) + 1};
+       },
+       kCorrupt,
+       {"token_embd.weight", "[16777217, 64]", "at most 16777216"}},
       {[](Keys& k) { k.set("tokenizer.ggml.tokens", std::vector<std::uint32_t>(11)); },
        kCorrupt,
        {"tokenizer.ggml.tokens", "11 tokens", "[10, 64]"}},

@@ -218,6 +218,41 @@ TEST(HostileGguf, Tensors) {
   for (const Hostile& hostile : cases) expect_refused(hostile);
 }
 
+// A number that the file ends before is not taken for 0.
+TEST(HostileGguf, EndsBeforeALength) {
+  const std::string name(100, 'n');
+  const auto cut = [](std::vector<std::byte> bytes, std::size_t size) {
+    bytes.resize(size);
+    return bytes;
+  };
+  const std::vector<std::byte> two_keys = with_key([&](GgufWriter& w) {
+    w.add_u8(name, 1);
+    w.add_u8("k", 1);
+  });
+  const std::vector<std::byte> text = with_key([](GgufWriter& w) { w.add_string("k", ""); });
+  const std::vector<std::byte> texts =
+      with_key([](GgufWriter& w) { w.add_array("k", 8, 2, raw(std::uint64_t{8}, std::uint64_t{0}, std::uint64_t{0})); });
+  const std::vector<std::byte> one_tensor = with_tensor({.name = name, .dims = {1}});
+  GgufWriter two_tensors;
+  two_tensors.add_raw_tensor({.name = name, .dims = {1}});
+  two_tensors.add_raw_tensor({.name = "t", .dims = {1}});
+  const Hostile cases[] = {
+      {"second key", cut(two_keys, 24 + 8 + 100 + 4 + 1), ErrorCode::kCorrupt, {"ends at byte 137", "key 1"}},
+      {"string", cut(text, 24 + 8 + 1 + 4 + 4), ErrorCode::kCorrupt, {"ends at byte 41", "'k'"}},
+      {"second string", cut(texts, 24 + 8 + 1 + 4 + 4 + 8 + 16), ErrorCode::kCorrupt, {"ends at byte 65", "'k'"}},
+      {"second tensor",
+       cut(two_tensors.bytes(), 24 + 8 + 100 + 4 + 8 + 4 + 8),
+       ErrorCode::kCorrupt,
+       {"ends at byte 156", "entry 1"}},
+      {"name", cut(one_tensor, 24 + 8 + 99), ErrorCode::kCorrupt, {"ends at byte 131", "entry 0"}},
+      {"rank", cut(one_tensor, 24 + 8 + 100 + 2), ErrorCode::kCorrupt, {"ends at byte 134", "'nnn"}},
+      {"dimension", cut(one_tensor, 24 + 8 + 100 + 4 + 7), ErrorCode::kCorrupt, {"ends at byte 143", "'nnn"}},
+      {"format", cut(one_tensor, 24 + 8 + 100 + 4 + 8 + 3), ErrorCode::kCorrupt, {"ends at byte 147", "entry 0"}},
+      {"offset", cut(one_tensor, 24 + 8 + 100 + 4 + 8 + 4 + 7), ErrorCode::kCorrupt, {"ends at byte 155", "entry 0"}},
+  };
+  for (const Hostile& hostile : cases) expect_refused(hostile);
+}
+
 // Every prefix of a good file is refused.
 TEST(HostileGguf, Truncations) {
   testing::TinyLlama options;

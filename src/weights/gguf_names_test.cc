@@ -35,10 +35,26 @@ TEST(GgufNames, BothWays) {
 }
 
 TEST(GgufNames, UnknownNamesHaveNoCounterpart) {
-  for (const char* name :
-       {"", ".weight", "blk.", "blk.0", "blk.0.attn_q", "blk.0.attn_q.scale", "blk..attn_q.weight", "blk.-1.attn_q.weight",
-        "blk.01.attn_q.weight", "blk.+1.attn_q.weight", "blk.1x.attn_q.weight", "blk.99999999999.attn_q.weight",
-        "blk.0.ffn_gate_inp.weight", "blk.0.0.attn_q.weight", "blk.0.token_embd.weight", "model.norm.weight", "output.weights"}) {
+  for (const char* name : {"",
+                           ".weight",
+                           "blk.",
+                           "blk.0",
+                           "blk.0.attn_q",
+                           "blk.0.attn_q.scale",
+                           "blk..attn_q.weight",
+                           "blk.-1.attn_q.weight",
+                           "blk.01.attn_q.weight",
+                           "blk.+1.attn_q.weight",
+                           "blk.1x.attn_q.weight",
+                           "blk.99999999999.attn_q.weight",
+                           "blk.0.ffn_gate_inp.weight",
+                           "blk.0.0.attn_q.weight",
+                           "blk.0.token_embd.weight",
+                           "model.norm.weight",
+                           "output.weights",
+                           "output.weighX",
+                           "xyz.0.attn_q.weight",
+                           "blk.attn_q.weight"}) {
     EXPECT_EQ(gguf_tensor_role(name), std::nullopt) << name;
   }
   for (const char* name : {"", "blk.0.attn_q.weight", "model.layers.0.self_attn.q_proj", "model.layers.a.self_attn.q_proj.weight",

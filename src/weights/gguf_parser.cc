@@ -256,6 +256,7 @@ Status GgufParser::place(GgufTensor& tensor, std::uint64_t data_begin) const {
     return corrupt(place + " has " + std::to_string(bytes) + " bytes at offset " + std::to_string(tensor.offset) +
                    " of the data, and the file has " + std::to_string(available) + " bytes of data (incomplete download?)");
   }
+  // Without a format there may be no data, and not even the padding before them.
   if (tensor.dtype) tensor.data = bytes_.subspan(static_cast<std::size_t>(data_begin + tensor.offset), bytes);
   return {};
 }

@@ -95,6 +95,12 @@ TEST(GgufFile, NoKeysAndNoTensors) {
   EXPECT_TRUE(GgufFile::parse(bytes, "empty.gguf").ok());
   // The padding before the data may be absent when there are none.
   EXPECT_TRUE(GgufFile::parse(std::span(bytes).first(24), "empty.gguf").ok());
+  GgufWriter writer;
+  writer.add_raw_tensor({.name = "t", .dims = {1}, .gguf_type = 99});
+  const std::vector<std::byte> unknown = writer.bytes();
+  const Result<GgufFile> file = GgufFile::parse(std::span(unknown).first(24 + 8 + 1 + 4 + 8 + 4 + 8), "unknown.gguf");
+  ASSERT_TRUE(file.ok()) << file.error().message;
+  EXPECT_EQ(file->find_tensor("t")->data.data(), nullptr);
 }
 
 TEST(GgufFile, FormatsThatAreNotSupportedMatterOnlyWhenNeeded) {

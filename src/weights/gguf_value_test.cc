@@ -110,6 +110,7 @@ TEST(GgufValue, Strings) {
   EXPECT_EQ(std::vector<std::string>(strings.begin(), strings.end()), values);
   EXPECT_EQ(parsed["none"].as_strings().value().size(), 0U);
   EXPECT_EQ(parsed["none"].as_strings().value().begin(), parsed["none"].as_strings().value().end());
+  EXPECT_TRUE(is_error(parsed["one"].as_float(), ErrorCode::kCorrupt, {"'one'", "is of type string", "a number"}));
   EXPECT_TRUE(is_error(parsed["one"].as_strings(), ErrorCode::kCorrupt, {"'one'", "is of type string"}));
   EXPECT_TRUE(is_error(parsed["all"].as_string(), ErrorCode::kCorrupt, {"'all'", "array of string"}));
 }

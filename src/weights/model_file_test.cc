@@ -152,6 +152,7 @@ TEST(ModelFile, RefusesByName) {
   }
   GgufWriter legacy = testing::tiny_llama_writer({});
   tensor("blk.0.attn_rot_embd.weight")(legacy);
+  legacy.add_u8("split.count", 1);
   EXPECT_TRUE(open_model_file(TempFile(legacy.bytes()).path()).ok());
 }
 
