@@ -33,7 +33,10 @@ class WeightLoader {
   // Two matrices of one type and size become pairs of panels (gate and up).
   Result<Ops::Linears> linears(std::initializer_list<Named> matrices, std::int64_t cols);
   Result<Ops::Embedding> embedding(const std::string& name, std::int64_t rows, std::int64_t cols);
-  Result<Ops::Linear> tied_head(const Ops::Embedding& embedding) { return embedding; }
+  Result<Ops::Linear> tied_head(const Ops::Embedding& embedding) {
+    bytes_per_token_ += static_cast<double>(embedding.bytes());
+    return embedding;
+  }
 
   std::size_t bytes() const;
   // Bytes of the matrices that every token reads (all but an embedding that is not the head), and their multiply-add count.
