@@ -43,7 +43,7 @@ class Llama {
       model.layers_.push_back(std::move(layer));
     }
     LINNET_ASSIGN(model.norm_, weights.norm("model.norm.weight", hidden));
-    LINNET_ASSIGN(model.head_, config.tied_embeddings ? weights.tied_head(model.embedding_) : weights.linear("lm_head", config.vocabulary, hidden));
+    LINNET_ASSIGN(model.head_, config.tied_embeddings ? weights.tied_head(model.embedding_) : weights.head("lm_head", config.vocabulary, hidden));
     return model;
   }
 

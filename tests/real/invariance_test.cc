@@ -1,6 +1,7 @@
 // On the real demo model: a row's tokens and logits do not depend on its company, its chunks, its blocks or the number of threads.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -18,11 +19,12 @@ constexpr std::int32_t kGenerate = 24;
 std::vector<DrivenSequence> five_prompts(std::int32_t chunk) {
   std::vector<DrivenSequence> sequences;
   // Prompts of different lengths, over and under a block, up to some hundred tokens: answers of llama.cpp serve as text.
-  const std::int32_t extra[] = {0, 5, 60, 150, 199};
+  const std::size_t extra[] = {0, 5, 60, 150, 199};
   const std::vector<GoldenAnswer> goldens = read_golden_answers();
   for (std::size_t i = 0; i < goldens.size(); ++i) {
     DrivenSequence sequence{.tokens = goldens[i].prompt, .chunk = chunk, .generate = kGenerate};
-    sequence.tokens.insert(sequence.tokens.end(), goldens[i].answer.begin(), goldens[i].answer.begin() + extra[i % 5]);
+    const std::vector<TokenId>& answer = goldens[i].answer;
+    sequence.tokens.insert(sequence.tokens.end(), answer.begin(), answer.begin() + static_cast<std::ptrdiff_t>(std::min(extra[i % 5], answer.size())));
     sequence.prompt_count = static_cast<std::int32_t>(sequence.tokens.size());
     sequences.push_back(std::move(sequence));
   }

@@ -47,6 +47,12 @@ Result<Ops::Linear> WeightLoader::linear(const std::string& name, std::int64_t r
   return made;
 }
 
+Result<Ops::Linear> WeightLoader::head(const std::string& name, std::int64_t rows, std::int64_t cols) {
+  LINNET_ASSIGN(const PanelMatrix made, matrix(name + ".weight", rows, cols));
+  bytes_per_token_ += static_cast<double>(made.bytes());
+  return made;
+}
+
 Result<Ops::Linears> WeightLoader::linears(std::initializer_list<Named> matrices, std::int64_t cols) {
   if (matrices.size() == 2 && matrices.begin()[0].rows == matrices.begin()[1].rows) {
     const std::int64_t rows = matrices.begin()[0].rows;

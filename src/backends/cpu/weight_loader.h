@@ -33,13 +33,14 @@ class WeightLoader {
   // Two matrices of one type and size become pairs of panels (gate and up).
   Result<Ops::Linears> linears(std::initializer_list<Named> matrices, std::int64_t cols);
   Result<Ops::Embedding> embedding(const std::string& name, std::int64_t rows, std::int64_t cols);
+  Result<Ops::Linear> head(const std::string& name, std::int64_t rows, std::int64_t cols);
   Result<Ops::Linear> tied_head(const Ops::Embedding& embedding) {
     bytes_per_token_ += static_cast<double>(embedding.bytes());
     return embedding;
   }
 
   std::size_t bytes() const;
-  // Bytes of the matrices that every token reads (all but an embedding that is not the head), and their multiply-add count.
+  // Bytes of the matrices that a lone decode row reads, and the weights of the layers' matrices (all but the head).
   double bytes_per_token() const { return bytes_per_token_; }
   double layer_weights() const { return layer_weights_; }
 
