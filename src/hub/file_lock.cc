@@ -10,16 +10,21 @@
 
 namespace linnet {
 
-Result<FileLock> FileLock::acquire(const std::filesystem::path& path) {
+Result<FileLock> FileLock::acquire(const std::filesystem::path& path, const std::function<void()>& waiting) {
   const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (descriptor < 0) return Error{ErrorCode::kIo, "cannot open " + path.string() + ": " + std::strerror(errno), path.string()};
-  while (::flock(descriptor, LOCK_EX) != 0) {
-    if (errno == EINTR) continue;
+  FileLock lock(descriptor);
+  int how = LOCK_EX | LOCK_NB;
+  while (::flock(descriptor, how) != 0) {
     const int reason = errno;
-    ::close(descriptor);
-    return Error{ErrorCode::kIo, "cannot lock " + path.string() + ": " + std::strerror(reason), path.string()};
+    if (reason == EINTR) continue;
+    if (reason != EWOULDBLOCK) {
+      return Error{ErrorCode::kIo, "cannot lock " + path.string() + ": " + std::strerror(reason), path.string()};
+    }
+    if (waiting) waiting();
+    how = LOCK_EX;
   }
-  return FileLock(descriptor);
+  return lock;
 }
 
 FileLock::~FileLock() {

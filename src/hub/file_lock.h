@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <utility>
 
 #include "linnet/status.h"
@@ -11,8 +12,8 @@ namespace linnet {
 // Move-only. The system drops the lock if the process dies; the file stays.
 class FileLock {
  public:
-  // Waits for whoever holds it. Error: kIo.
-  static Result<FileLock> acquire(const std::filesystem::path& path);
+  // Waits for whoever holds it, having called `waiting` once if that is needed and there is one. Error: kIo.
+  static Result<FileLock> acquire(const std::filesystem::path& path, const std::function<void()>& waiting = {});
   FileLock(FileLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
   FileLock& operator=(FileLock&&) = delete;
   ~FileLock();

@@ -14,13 +14,29 @@ namespace fs = std::filesystem;
 
 std::string lower(std::string_view text) {
   std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(result.begin(), result.end(), result.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return result;
 }
 
-std::string joined(const std::vector<const LocalModel*>& models) {
+// The entries of a folder, in no order; what cannot be read is left out.
+std::vector<fs::directory_entry> entries_of(const fs::path& folder) {
+  std::vector<fs::directory_entry> entries;
+  std::error_code failed;
+  for (fs::directory_iterator it(folder, failed); !failed && it != fs::directory_iterator(); it.increment(failed))
+    entries.push_back(*it);
+  return entries;
+}
+
+std::string names_of(const std::vector<LocalModel>& models) {
   std::string text;
-  for (const LocalModel* model : models) text += (text.empty() ? "" : ", ") + model->name;
+  for (const LocalModel& model : models) text += (text.empty() ? "" : ", ") + model.name;
+  return text;
+}
+
+std::string paths_of(const std::vector<LocalModel>& models) {
+  std::string text;
+  for (const LocalModel& model : models) text += (text.empty() ? "" : ", ") + model.path.string();
   return text;
 }
 
@@ -28,12 +44,12 @@ std::string joined(const std::vector<const LocalModel*>& models) {
 
 std::vector<LocalModel> list_models(const fs::path& models) {
   std::vector<LocalModel> found;
-  std::error_code failed;
-  for (const fs::directory_entry& folder : fs::directory_iterator(models, failed)) {
-    std::error_code skipped;
-    for (const fs::directory_entry& file : fs::directory_iterator(folder.path(), skipped)) {
-      if (file.path().extension() != ".gguf" || !file.is_regular_file(skipped)) continue;
-      found.push_back({folder.path().filename().string(), file.path(), file.file_size(skipped)});
+  for (const fs::directory_entry& folder : entries_of(models)) {
+    for (const fs::directory_entry& file : entries_of(folder.path())) {
+      std::error_code failed;
+      if (file.path().extension() != ".gguf" || !file.is_regular_file(failed)) continue;
+      const std::uint64_t bytes = file.file_size(failed);
+      if (!failed) found.push_back({folder.path().filename().string(), file.path(), bytes});
     }
   }
   std::sort(found.begin(), found.end(), [](const LocalModel& a, const LocalModel& b) { return a.path < b.path; });
@@ -44,23 +60,30 @@ Result<std::string> resolve_model(std::string_view wanted, const fs::path& model
   std::error_code failed;
   if (wanted.empty()) return Error{ErrorCode::kInvalidArgument, "the model's name is empty", "MODEL"};
   if (fs::exists(fs::path(wanted), failed)) return std::string(wanted);
-  const std::vector<LocalModel> all = list_models(models);
   const DemoModel* demo = find_demo_model(wanted);
   const std::string name = lower(demo != nullptr ? demo->name : wanted);
-  std::vector<const LocalModel*> matches;
-  std::vector<const LocalModel*> every;
-  for (const LocalModel& model : all) {
-    every.push_back(&model);
-    if (lower(model.name) == name) return model.path.string();
-    if (demo == nullptr && lower(model.name).find(name) != std::string::npos) matches.push_back(&model);
+  const std::vector<LocalModel> every = list_models(models);
+  std::vector<LocalModel> exact;
+  std::vector<LocalModel> partial;
+  for (const LocalModel& model : every) {
+    if (lower(model.name) == name) exact.push_back(model);
+    if (lower(model.name).find(name) != std::string::npos) partial.push_back(model);
   }
-  if (matches.size() == 1) return matches[0]->path.string();
+  if (exact.size() == 1) return exact[0].path.string();
   const std::string quoted = "\"" + std::string(wanted) + "\"";
-  if (matches.size() > 1) return Error{ErrorCode::kInvalidArgument, quoted + " is part of several models' names: " + joined(matches), "MODEL"};
-  if (demo != nullptr) {
-    return Error{ErrorCode::kNotFound, quoted + " is not on this machine; fetch it with `linnet get " + std::string(demo->alias) + "`", "MODEL"};
+  if (exact.size() > 1) {
+    return Error{ErrorCode::kInvalidArgument, quoted + " has several files, name one: " + paths_of(exact), "MODEL"};
   }
-  const std::string there = every.empty() ? "there are none; `linnet get demo` fetches a small one" : "there are " + joined(every);
+  if (demo != nullptr) {
+    return Error{ErrorCode::kNotFound,
+                 quoted + " is not on this machine; fetch it with `linnet get " + std::string(demo->alias) + "`", "MODEL"};
+  }
+  if (partial.size() == 1) return partial[0].path.string();
+  if (partial.size() > 1) {
+    return Error{ErrorCode::kInvalidArgument, quoted + " is part of several models' names: " + names_of(partial), "MODEL"};
+  }
+  const std::string there =
+      every.empty() ? "there are none; `linnet get demo` fetches a small one" : "there are " + names_of(every);
   return Error{ErrorCode::kNotFound, "no file and no model named " + quoted + "; " + there, "MODEL"};
 }
 

@@ -22,8 +22,9 @@ struct LocalModel {
 // The models under `models`, by name; nothing is opened. A folder that does not exist has none.
 std::vector<LocalModel> list_models(const std::filesystem::path& models);
 
-// MODEL to a path: an existing path is itself; else a name, demo, demo-gemma, or an unambiguous part of a name (case does not matter).
-// Errors: kNotFound, with what there is and how to get one; kInvalidArgument for a part of several names, with all of them.
+// MODEL to a path: an existing path is itself; else a name, demo, demo-gemma, or an unambiguous part of a name (case does not
+// matter). Errors: kNotFound, with what there is and how to get one; kInvalidArgument for a part of several names, with all of
+// them.
 Result<std::string> resolve_model(std::string_view wanted, const std::filesystem::path& models);
 // The same under models_folder().
 Result<std::string> resolve_model(std::string_view wanted);

@@ -42,7 +42,9 @@ TEST_F(LocalModels, AreListedByName) {
   EXPECT_TRUE(list_models(root_ / "nowhere").empty());
 }
 
-TEST_F(LocalModels, APathIsItself) { EXPECT_EQ(*resolve_model((root_ / "Llama-3-8B" / "a.gguf").string(), root_), root_ / "Llama-3-8B" / "a.gguf"); }
+TEST_F(LocalModels, APathIsItself) {
+  EXPECT_EQ(*resolve_model((root_ / "Llama-3-8B" / "a.gguf").string(), root_), root_ / "Llama-3-8B" / "a.gguf");
+}
 
 TEST_F(LocalModels, NamesAndPartsOfNamesResolve) {
   EXPECT_EQ(*resolve_model("Llama-3-8B", root_), root_ / "Llama-3-8B" / "a.gguf");
@@ -55,8 +57,22 @@ TEST_F(LocalModels, AmbiguousPartsNameTheCandidates) {
   EXPECT_EQ(message_of("llama"), "\"llama\" is part of several models' names: Llama-3-70B, Llama-3-8B");
 }
 
+TEST_F(LocalModels, SeveralFilesOfOneNameAreListed) {
+  add("Llama-3-8B", "z.gguf", "1");
+  const std::string folder = (root_ / "Llama-3-8B").string();
+  EXPECT_EQ(message_of("Llama-3-8B"), "\"Llama-3-8B\" has several files, name one: " + folder + "/a.gguf, " + folder + "/z.gguf");
+}
+
+TEST_F(LocalModels, WhatIsNoFileIsPassedOver) {
+  fs::create_directories(root_ / "odd" / "folder.gguf");
+  fs::create_symlink(root_ / "nowhere", root_ / "odd" / "broken.gguf");
+  std::ofstream(root_ / "loose.gguf") << "1";
+  EXPECT_EQ(list_models(root_).size(), 3U);
+}
+
 TEST_F(LocalModels, UnknownNamesSayWhatThereIs) {
-  EXPECT_EQ(message_of("qwen"), "no file and no model named \"qwen\"; there are Llama-3-70B, Llama-3-8B, SmolLM2-135M-Instruct-Q4_1");
+  EXPECT_EQ(message_of("qwen"),
+            "no file and no model named \"qwen\"; there are Llama-3-70B, Llama-3-8B, SmolLM2-135M-Instruct-Q4_1");
   EXPECT_EQ(message_of("demo-gemma"), "\"demo-gemma\" is not on this machine; fetch it with `linnet get demo-gemma`");
   const Result<std::string> none = resolve_model("qwen", root_ / "nowhere");
   EXPECT_NE(none.error().message.find("linnet get demo"), std::string::npos);

@@ -30,7 +30,8 @@ Status run_process(const std::vector<std::string>& argv, const std::string& trou
     if (errno != EINTR) return Error{ErrorCode::kIo, trouble + ": " + std::strerror(errno), argv[0]};
   }
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
-  const std::string how = WIFEXITED(status) ? "status " + std::to_string(WEXITSTATUS(status)) : "signal " + std::to_string(WTERMSIG(status));
+  const std::string how =
+      WIFEXITED(status) ? "status " + std::to_string(WEXITSTATUS(status)) : "signal " + std::to_string(WTERMSIG(status));
   return Error{ErrorCode::kIo, trouble + ": " + argv[0] + " ended with " + how, argv[0]};
 }
 

@@ -19,7 +19,9 @@ Status check_version() {
   const std::string loaded = loaded_version();
   if (loaded == kBuiltVersion) return {};
   return Error{ErrorCode::kUnsupported,
-               "this Linnet was built against MLX " + std::string(kBuiltVersion) + " and libmlx is " + loaded + "; install mlx==" + kBuiltVersion, "libmlx"};
+               "this Linnet was built against MLX " + std::string(kBuiltVersion) + " and libmlx is " + loaded +
+                   "; install mlx==" + kBuiltVersion,
+               "libmlx"};
 }
 
 }  // namespace linnet::mlx_backend
