@@ -73,7 +73,8 @@ TEST(ModelFile, OpensTinyLlamasOfEveryFormat) {
 
 TEST(ModelFile, TellsWhatTheFileSaysAboutItself) {
   GgufWriter writer = testing::tiny_llama_writer({});
-  writer.add_u32("tokenizer.ggml.eot_token_id", 258);
+  writer.add_u32("tokenizer.ggml.eot_token_id", 259);
+  writer.add_u32("tokenizer.ggml.eom_token_id", 256);
   writer.add_f32("general.sampling.temp", 0.6F);
   writer.add_f32("general.sampling.top_p", 0.95F);
   writer.add_i32("general.sampling.top_k", -1);
@@ -83,10 +84,12 @@ TEST(ModelFile, TellsWhatTheFileSaysAboutItself) {
   EXPECT_EQ((*model)->name(), "tiny llama");
   EXPECT_EQ((*model)->path(), file.path());
   EXPECT_NE((*model)->chat_template().find("<|im_start|>"), std::string_view::npos);
-  // eos, eot, and <|im_end|> by its name.
-  EXPECT_EQ((*model)->generation().end_tokens, (std::vector<TokenId>{TokenId{257}, TokenId{258}, TokenId{259}}));
+  // eom, eos, and <|im_end|>, which is eot and known by its name.
+  EXPECT_EQ((*model)->generation().end_tokens, (std::vector<TokenId>{TokenId{256}, TokenId{257}, TokenId{259}}));
   EXPECT_EQ((*model)->generation().sampling,
             (SamplingOverrides{.temperature = 0.6F, .top_p = 0.95F, .min_p = {}, .top_k = 0, .seed = {}}));
+  const std::unique_ptr<ModelFile> plain = open_model_file(testing::tiny_llama_file({}).path()).value();
+  EXPECT_EQ(plain->generation().end_tokens, (std::vector<TokenId>{TokenId{257}, TokenId{259}}));
   EXPECT_NE((*model)->gguf()->find("tokenizer.ggml.tokens"), nullptr);
 }
 
