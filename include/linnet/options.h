@@ -10,9 +10,9 @@
 namespace linnet {
 
 struct EngineOptions {
-  std::int32_t max_rows = 32;          // rows in one step
-  std::int32_t max_waiting = 64;       // requests not yet admitted; more are refused with kQueueFull
-  std::int32_t max_gap_ms = 60;        // a running row's longest wait for its next token while prompts are prefilled
+  std::int32_t max_rows = 32;             // rows in one step
+  std::int32_t max_waiting = 64;          // requests not yet admitted; more are refused with kQueueFull
+  std::int32_t max_gap_ms = 60;           // a running row's longest wait for its next token while prompts are prefilled
   std::int32_t outbox_events_max = 1024;  // unread events of one request before its row pauses
 };
 
@@ -20,16 +20,16 @@ enum class BackendKind { kAuto, kCpu, kMlx };
 enum class DeviceKind { kAuto, kCpu, kGpu };
 
 struct LoadOptions {
-  std::string model;                        // a path (folder or .gguf) of an existing model
+  std::string model;  // a path (folder or .gguf) of an existing model
   BackendKind backend = BackendKind::kAuto;
   DeviceKind device = DeviceKind::kAuto;
-  std::int32_t threads = 0;                 // kernel threads; 0: as many as affinity and cgroup allow
+  std::int32_t threads = 0;  // kernel threads; 0: as many as affinity and cgroup allow
   bool pin_threads = true;
-  std::int32_t context = 0;                 // tokens of prompt + answer; 0: the model's own, within memory
-  std::uint64_t memory_budget_bytes = 0;    // weights + KV + scratch; 0: 75 % of RAM or of the cgroup's limit
-  std::string chat_template_file;           // overrides the model's own template
-  SamplingOverrides sampling;               // defaults for requests, before generation_config.json
-  std::optional<std::int32_t> max_tokens;   // default for requests
+  std::int32_t context = 0;                // tokens of prompt + answer; 0: the model's own, within memory
+  std::uint64_t memory_budget_bytes = 0;   // weights + KV + scratch; 0: 75 % of RAM or of the cgroup's limit
+  std::string chat_template_file;          // overrides the model's own template
+  SamplingOverrides sampling;              // defaults for requests, before generation_config.json
+  std::optional<std::int32_t> max_tokens;  // default for requests
   EngineOptions engine;
 };
 

@@ -11,7 +11,7 @@
 namespace linnet {
 
 struct Request {
-  std::vector<TokenId> prompt;             // at least one token, each within the vocabulary
+  std::vector<TokenId> prompt;  // at least one token, each within the vocabulary
   SamplingParams sampling;
   std::optional<std::int32_t> max_tokens;  // tokens to generate at most, >= 0; absent: up to the context's end
   std::vector<TokenId> end_tokens;         // generating one of these ends the answer (it is counted, not emitted)

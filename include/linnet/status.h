@@ -36,7 +36,7 @@ struct Error {
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT(google-explicit-constructor)
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-explicit-constructor)
 
   bool ok() const { return state_.index() == 0; }
@@ -91,7 +91,8 @@ class [[nodiscard]] Status {
 #define LINNET_CONCAT(a, b) LINNET_CONCAT_INNER(a, b)
 
 // LINNET_ASSIGN(auto x, f()): x becomes the value of f(); its error is returned from the enclosing function.
-#define LINNET_ASSIGN(declaration, expression) LINNET_ASSIGN_IMPL(LINNET_CONCAT(linnet_result_, __LINE__), declaration, expression)
+#define LINNET_ASSIGN(declaration, expression) \
+  LINNET_ASSIGN_IMPL(LINNET_CONCAT(linnet_result_, __LINE__), declaration, expression)
 #define LINNET_ASSIGN_IMPL(temporary, declaration, expression) \
   auto temporary = (expression);                               \
   if (!temporary.ok()) return temporary.error();               \

@@ -22,9 +22,9 @@ namespace linnet {
 
 // A conversation, rendered by the model's chat template. Values are JSON texts, checked by whoever made them.
 struct ChatPrompt {
-  std::string messages_json;              // array of {"role", "content", ...}
-  std::string tools_json;                 // array of tool objects; empty: none
-  std::string template_args_json;         // object merged into the template's variables; empty: none
+  std::string messages_json;       // array of {"role", "content", ...}
+  std::string tools_json;          // array of tool objects; empty: none
+  std::string template_args_json;  // object merged into the template's variables; empty: none
   bool add_generation_prompt = true;
 };
 

@@ -9,12 +9,14 @@ namespace linnet {
 
 }  // namespace linnet
 
-#define CHECK(condition)                                                                      \
-  do {                                                                                        \
-    if (!(condition)) [[unlikely]] ::linnet::check_failed(__FILE__, __LINE__, #condition);     \
+#define CHECK(condition)                                      \
+  do {                                                        \
+    if (!(condition)) [[unlikely]]                            \
+      ::linnet::check_failed(__FILE__, __LINE__, #condition); \
   } while (false)
 
-#define CHECK_MSG(condition, detail)                                                                  \
-  do {                                                                                                \
-    if (!(condition)) [[unlikely]] ::linnet::check_failed(__FILE__, __LINE__, #condition, (detail));   \
+#define CHECK_MSG(condition, detail)                                    \
+  do {                                                                  \
+    if (!(condition)) [[unlikely]]                                      \
+      ::linnet::check_failed(__FILE__, __LINE__, #condition, (detail)); \
   } while (false)

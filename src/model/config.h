@@ -17,17 +17,17 @@ struct RopeConfig {
 
 // Checked when it is made (weights/): positive, bounded, heads divisible by kv_heads.
 struct ModelConfig {
-  std::string architecture;           // "llama"
+  std::string architecture;  // "llama"
   std::int32_t layers = 0;
-  std::int32_t hidden = 0;            // width of the residual stream
-  std::int32_t intermediate = 0;      // width of the feed-forward
+  std::int32_t hidden = 0;        // width of the residual stream
+  std::int32_t intermediate = 0;  // width of the feed-forward
   std::int32_t heads = 0;
   std::int32_t kv_heads = 0;
   std::int32_t head_dim = 0;
   std::int32_t vocabulary = 0;
-  std::int32_t context_max = 0;       // tokens that the model was made for
+  std::int32_t context_max = 0;  // tokens that the model was made for
   float rms_norm_eps = 1e-5F;
-  bool tied_embeddings = false;       // the head is the embedding
+  bool tied_embeddings = false;  // the head is the embedding
   RopeConfig rope;
 
   bool operator==(const ModelConfig&) const = default;

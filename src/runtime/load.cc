@@ -1,15 +1,12 @@
 // TextEngine::load: a model file to a running engine.
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <fstream>
 #include <future>
 #include <iterator>
 #include <memory>
-#include <random>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "backends/cpu/executor.h"
 #include "base/clock.h"
@@ -60,7 +57,8 @@ Result<std::unique_ptr<TextEngine>> TextEngine::load(const LoadOptions& options)
     return Error{ErrorCode::kUnsupported, "--backend mlx does not run models yet; use cpu", "--backend"};
   }
   if (options.device == DeviceKind::kGpu) {
-    return Error{ErrorCode::kUnsupported, "--device gpu needs the mlx backend, which does not run models yet; use cpu", "--device"};
+    return Error{ErrorCode::kUnsupported, "--device gpu needs the mlx backend, which does not run models yet; use cpu",
+                 "--device"};
   }
   LINNET_ASSIGN(const std::unique_ptr<ModelFile> file, open_model_file(options.model));
   // The tokenizer is built beside the repacking of weights; both only read the file.
@@ -83,8 +81,8 @@ Result<std::unique_ptr<TextEngine>> TextEngine::load(const LoadOptions& options)
                  .weight_bytes_per_token = cpu.token_cost().weight_bytes,
                  .kv_bytes_per_token = cpu.token_cost().kv_bytes,
                  .flops_per_token = cpu.token_cost().flops};
-  return std::unique_ptr<TextEngine>(
-      std::make_unique<LoadedModel>(std::move(card), *std::move(loaded_text), *std::move(executor), options));
+  return std::unique_ptr<TextEngine>(std::make_unique<LoadedModel>(std::move(card), *std::move(loaded_text), *std::move(executor),
+                                                                   options, file->generation().sampling));
 }
 
 }  // namespace linnet

@@ -12,7 +12,8 @@ namespace {
 Result<VocabularyKind> kind_of(const GgufFile& file, std::string_view model) {
   if (model == "gpt2") return VocabularyKind::kByteLevelBpe;
   if (model == "llama") return VocabularyKind::kSentencePiece;
-  return file.error(ErrorCode::kUnsupported, "tokenizer.ggml.model \"" + std::string(model) + "\" is not supported; known: gpt2, llama");
+  return file.error(ErrorCode::kUnsupported,
+                    "tokenizer.ggml.model \"" + std::string(model) + "\" is not supported; known: gpt2, llama");
 }
 
 }  // namespace
@@ -23,7 +24,8 @@ Result<Vocabulary> load_gguf_vocabulary(const GgufFile& file) {
   LINNET_ASSIGN(vocabulary.kind, kind_of(file, read.model));
   vocabulary.pre_tokenizer = std::string(read.pre);
   for (const std::string_view token : read.tokens) vocabulary.tokens.emplace_back(token);
-  for (std::size_t i = 0; read.types && i < read.types->size(); ++i) vocabulary.types.push_back(static_cast<TokenType>((*read.types)[i]));
+  for (std::size_t i = 0; read.types && i < read.types->size(); ++i)
+    vocabulary.types.push_back(static_cast<TokenType>((*read.types)[i]));
   if (vocabulary.kind == VocabularyKind::kSentencePiece && read.scores) {
     for (std::size_t i = 0; i < read.scores->size(); ++i) vocabulary.scores.push_back(static_cast<float>((*read.scores)[i]));
   }

@@ -16,24 +16,39 @@ std::uint64_t random_seed() {
   return (std::uint64_t{device()} << 32) | device();
 }
 
+void apply(const SamplingOverrides& overrides, SamplingParams& params) {
+  if (overrides.temperature) params.temperature = *overrides.temperature;
+  if (overrides.top_p) params.top_p = *overrides.top_p;
+  if (overrides.min_p) params.min_p = *overrides.min_p;
+  if (overrides.top_k) params.top_k = *overrides.top_k;
+  if (overrides.seed) params.seed = *overrides.seed;
+}
+
 }  // namespace
 
-LoadedModel::LoadedModel(ModelCard card, ModelText text, std::unique_ptr<Executor> executor, const LoadOptions& options)
+LoadedModel::LoadedModel(ModelCard card, ModelText text, std::unique_ptr<Executor> executor, const LoadOptions& options,
+                         const SamplingOverrides& recommended)
     : card_(std::move(card)),
       text_(std::move(text)),
-      default_sampling_(options.sampling),
+      default_seed_(options.sampling.seed),
       default_max_tokens_(options.max_tokens),
       seeds_(random_seed()),
       engine_(options.engine, std::move(executor), clock_) {
+  apply(recommended, default_sampling_);
+  apply(options.sampling, default_sampling_);
   engine_.start();
 }
 
 Result<std::string> LoadedModel::render(const ChatPrompt& prompt) const {
   if (!text_.chat_template) {
-    return Error{ErrorCode::kInvalidArgument,
-                 "the model " + card_.id + " has no chat template; start the server with --chat-template FILE, or use /v1/completions", "messages"};
+    return Error{
+        ErrorCode::kInvalidArgument,
+        "the model " + card_.id + " has no chat template; start the server with --chat-template FILE, or use /v1/completions",
+        "messages"};
   }
-  const auto name_of = [this](std::optional<TokenId> token) { return token ? std::string(text_.tokenizer.token_name(*token)) : std::string(); };
+  const auto name_of = [this](std::optional<TokenId> token) {
+    return token ? std::string(text_.tokenizer.token_name(*token)) : std::string();
+  };
   return text_.chat_template->render({.messages_json = prompt.messages_json,
                                       .tools_json = prompt.tools_json,
                                       .extra_json = prompt.template_args_json,
@@ -47,28 +62,13 @@ Result<std::vector<TokenId>> LoadedModel::prompt_tokens(const TextRequest& reque
   if (const auto* tokens = std::get_if<std::vector<TokenId>>(&request.prompt)) return *tokens;
   if (const auto* text = std::get_if<std::string>(&request.prompt)) return tokenize(*text);
   LINNET_ASSIGN(const std::string rendered, render(std::get<ChatPrompt>(request.prompt)));
-  LINNET_ASSIGN(std::vector<TokenId> tokens, text_.tokenizer.encode(rendered, {.add_special = true, .parse_special = true}));
-  // A template that writes BOS itself, and a tokenizer that adds it: one is meant.
-  const std::optional<TokenId> bos = text_.tokenizer.bos();
-  if (text_.tokenizer.adds_bos() && tokens.size() >= 2 && tokens[0] == bos && tokens[1] == bos) tokens.erase(tokens.begin());
-  return tokens;
+  return text_.tokenizer.encode(rendered, {.add_special = false, .parse_special = true});  // a template writes its own BOS
 }
 
 SamplingParams LoadedModel::sampling_of(const SamplingOverrides& asked) {
-  SamplingParams params;
-  const auto choose = [](const auto& first, const auto& second, auto& target) {
-    if (first) {
-      target = *first;
-    } else if (second) {
-      target = *second;
-    }
-  };
-  choose(asked.temperature, default_sampling_.temperature, params.temperature);
-  choose(asked.top_p, default_sampling_.top_p, params.top_p);
-  choose(asked.min_p, default_sampling_.min_p, params.min_p);
-  choose(asked.top_k, default_sampling_.top_k, params.top_k);
-  params.seed = seeds_.fetch_add(kSeedStep, std::memory_order_relaxed);
-  choose(asked.seed, default_sampling_.seed, params.seed);
+  SamplingParams params = default_sampling_;
+  params.seed = default_seed_ ? *default_seed_ : seeds_.fetch_add(kSeedStep, std::memory_order_relaxed);
+  apply(asked, params);
   return params;
 }
 
@@ -82,10 +82,17 @@ Result<TextStream> LoadedModel::submit(TextRequest request) {
                          .ignore_eos = request.ignore_eos,
                          .priority = request.priority};
   LINNET_ASSIGN(RequestHandle handle, engine_.submit(std::move(engine_request)));
-  return TextStream(std::make_unique<RequestTextSource>(std::move(handle), text_.tokenizer, std::move(request.stop), prompt_count));
+  return TextStream(
+      std::make_unique<RequestTextSource>(std::move(handle), text_.tokenizer, std::move(request.stop), prompt_count));
 }
 
-Result<std::vector<TokenId>> LoadedModel::tokenize(std::string_view text) const { return text_.tokenizer.encode(text, {}); }
+Result<std::vector<TokenId>> LoadedModel::tokenize(std::string_view text) const {
+  LINNET_ASSIGN(std::vector<TokenId> tokens, text_.tokenizer.encode(text, {}));
+  // A text that writes BOS itself, and a tokenizer that adds it: one is meant.
+  const std::optional<TokenId> bos = text_.tokenizer.bos();
+  if (text_.tokenizer.adds_bos() && tokens.size() >= 2 && tokens[0] == bos && tokens[1] == bos) tokens.erase(tokens.begin());
+  return tokens;
+}
 
 std::string LoadedModel::detokenize(std::span<const TokenId> tokens) const { return text_.tokenizer.decode(tokens); }
 

@@ -28,8 +28,9 @@ struct ModelText {
 // Thread-safe: templates and tokenizers are immutable, the engine takes requests from any thread.
 class LoadedModel final : public TextEngine {
  public:
-  // Starts the engine's thread. Takes defaults for requests from `options`.
-  LoadedModel(ModelCard card, ModelText text, std::unique_ptr<Executor> executor, const LoadOptions& options);
+  // Starts the engine's thread. Defaults for requests: those of `options`, then `recommended` by the model's file.
+  LoadedModel(ModelCard card, ModelText text, std::unique_ptr<Executor> executor, const LoadOptions& options,
+              const SamplingOverrides& recommended);
 
   const ModelCard& model() const override { return card_; }
   Result<TextStream> submit(TextRequest request) override;
@@ -45,7 +46,8 @@ class LoadedModel final : public TextEngine {
 
   ModelCard card_;
   ModelText text_;
-  SamplingOverrides default_sampling_;
+  SamplingParams default_sampling_;
+  std::optional<std::uint64_t> default_seed_;
   std::optional<std::int32_t> default_max_tokens_;
   SystemClock clock_;
   std::atomic<std::uint64_t> seeds_;  // of requests that name none: each has its own

@@ -7,8 +7,12 @@
 
 namespace linnet {
 
-RequestTextSource::RequestTextSource(RequestHandle handle, Tokenizer tokenizer, std::vector<std::string> stop, std::int32_t prompt_tokens)
-    : handle_(std::move(handle)), detokenizer_(std::move(tokenizer)), stop_matcher_(std::move(stop)), prompt_tokens_(prompt_tokens) {}
+RequestTextSource::RequestTextSource(RequestHandle handle, Tokenizer tokenizer, std::vector<std::string> stop,
+                                     std::int32_t prompt_tokens)
+    : handle_(std::move(handle)),
+      detokenizer_(std::move(tokenizer)),
+      stop_matcher_(std::move(stop)),
+      prompt_tokens_(prompt_tokens) {}
 
 std::optional<TextEvent> RequestTextSource::take_pending() { return std::exchange(pending_, std::nullopt); }
 

@@ -57,7 +57,8 @@ Outcome play(const std::string& script, std::vector<std::string> stop, std::int3
     return step < script.size() ? static_cast<TokenId>(static_cast<unsigned char>(script[step])) : TokenId{256};
   };
   Engine engine({}, std::make_unique<FakeExecutor>(options), clock);
-  Result<RequestHandle> handle = engine.submit({.prompt = {TokenId{1}, TokenId{2}}, .max_tokens = max_tokens, .end_tokens = {TokenId{256}}});
+  Result<RequestHandle> handle =
+      engine.submit({.prompt = {TokenId{1}, TokenId{2}}, .max_tokens = max_tokens, .end_tokens = {TokenId{256}}});
   EXPECT_TRUE(handle.ok());
   RequestTextSource source(*std::move(handle), byte_tokenizer(), std::move(stop), 2);
   Outcome outcome;

@@ -37,17 +37,18 @@ TEST(Answers, TheCapitalOfFranceIsParis) {
   EXPECT_NE(text.find("Paris"), std::string::npos) << text;
 }
 
-// llama.cpp's answer is fed as history, so that each of its choices is compared on the same ground. It rounds activations to 8 bits,
-// which moves logits: where our choice is another one, its own margin must have been within that noise.
+// llama.cpp's answer is fed as history, so that each of its choices is compared on the same ground. It rounds activations to 8
+// bits, which moves logits: where our choice is another one, its own margin must have been within that noise.
 TEST(Answers, GreedyChoicesAreThoseOfLlamaCpp) {
-  constexpr double kNoise = 1.0;            // largest margin, in nats, at which int8 activations were seen to turn a choice
-  constexpr double kDifferentMax = 0.08;    // share of tokens
+  constexpr double kNoise = 1.0;          // largest margin, in nats, at which int8 activations were seen to turn a choice
+  constexpr double kDifferentMax = 0.08;  // share of tokens
   const std::unique_ptr<cpu::CpuExecutor> executor = load_demo_executor(2);
   SequenceDriver driver(*executor);
   int compared = 0;
   int different = 0;
   for (const GoldenAnswer& golden : read_golden_answers()) {
-    std::vector<DrivenSequence> one{{.prompt_count = static_cast<std::int32_t>(golden.prompt.size()), .generate = static_cast<std::int32_t>(golden.answer.size())}};
+    std::vector<DrivenSequence> one{{.prompt_count = static_cast<std::int32_t>(golden.prompt.size()),
+                                     .generate = static_cast<std::int32_t>(golden.answer.size())}};
     driver.assign_blocks(one, 1);
     std::vector<std::vector<float>> logits = driver.feed(one[0], golden.prompt, 1);
     for (std::size_t t = 0; t < golden.answer.size(); ++t) {

@@ -17,7 +17,8 @@ std::vector<GoldenAnswer> read_golden_answers() {
   };
   std::vector<GoldenAnswer> answers;
   for (const nlohmann::json& entry : nlohmann::json::parse(file)) {
-    answers.push_back({.text = entry["text"], .prompt = ids(entry["prompt"]), .answer = ids(entry["answer"]), .margins = entry["margins"]});
+    answers.push_back(
+        {.text = entry["text"], .prompt = ids(entry["prompt"]), .answer = ids(entry["answer"]), .margins = entry["margins"]});
   }
   return answers;
 }

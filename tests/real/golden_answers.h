@@ -9,10 +9,10 @@
 namespace linnet {
 
 struct GoldenAnswer {
-  std::string text;              // the user's message
-  std::vector<TokenId> prompt;   // rendered and tokenized
-  std::vector<TokenId> answer;   // greedy
-  std::vector<double> margins;   // log-probability of the first choice less that of the second, at each answer token
+  std::string text;             // the user's message
+  std::vector<TokenId> prompt;  // rendered and tokenized
+  std::vector<TokenId> answer;  // greedy
+  std::vector<double> margins;  // log-probability of the first choice less that of the second, at each answer token
 };
 
 std::vector<GoldenAnswer> read_golden_answers();

@@ -1,4 +1,5 @@
-// On the real demo model: a row's tokens and logits do not depend on its company, its chunks, its blocks or the number of threads.
+// On the real demo model: a row's tokens and logits do not depend on its company, its chunks, its blocks or the number of
+// threads.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,14 +25,16 @@ std::vector<DrivenSequence> five_prompts(std::int32_t chunk) {
   for (std::size_t i = 0; i < goldens.size(); ++i) {
     DrivenSequence sequence{.tokens = goldens[i].prompt, .chunk = chunk, .generate = kGenerate};
     const std::vector<TokenId>& answer = goldens[i].answer;
-    sequence.tokens.insert(sequence.tokens.end(), answer.begin(), answer.begin() + static_cast<std::ptrdiff_t>(std::min(extra[i % 5], answer.size())));
+    sequence.tokens.insert(sequence.tokens.end(), answer.begin(),
+                           answer.begin() + static_cast<std::ptrdiff_t>(std::min(extra[i % 5], answer.size())));
     sequence.prompt_count = static_cast<std::int32_t>(sequence.tokens.size());
     sequences.push_back(std::move(sequence));
   }
   return sequences;
 }
 
-void expect_equal(const std::vector<DrivenSequence>& expected, const std::vector<DrivenSequence>& actual, const std::string& what) {
+void expect_equal(const std::vector<DrivenSequence>& expected, const std::vector<DrivenSequence>& actual,
+                  const std::string& what) {
   ASSERT_EQ(expected.size(), actual.size());
   for (std::size_t i = 0; i < expected.size(); ++i) {
     ASSERT_EQ(expected[i].tokens, actual[i].tokens) << what << ", prompt " << i;

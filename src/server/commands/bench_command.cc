@@ -124,7 +124,8 @@ void print_table(const Json& result) {
   const auto row = [](const char* what, const Json& entry, const char* key) {
     const double rate = entry["tok_s"].get<double>();
     const double limit = entry["limit_tok_s"].get<double>();
-    std::printf("%-8s %6d %10.1f tok/s   limit %10.1f   %5.1f %%\n", what, entry[key].get<int>(), rate, limit, 100 * rate / limit);
+    std::printf("%-8s %6d %10.1f tok/s   limit %10.1f   %5.1f %%\n", what, entry[key].get<int>(), rate, limit,
+                100 * rate / limit);
   };
   for (const Json& entry : result["prefill"]) row("prefill", entry, "tokens");
   for (const Json& entry : result["decode"]) row("decode @", entry, "context");
@@ -149,7 +150,9 @@ void add_bench_command(CLI::App& root, RunCommand& run) {
   CLI::App* app = root.add_subcommand("bench", "Measure prefill and decode beside what the machine allows");
   add_model_flags(*app, flags->model);
   app->add_option("--prompts", flags->prompts, "Prompt lengths to prefill")->delimiter(',')->check(CLI::PositiveNumber);
-  app->add_option("--contexts", flags->contexts, "Tokens before the measured decode")->delimiter(',')->check(CLI::NonNegativeNumber);
+  app->add_option("--contexts", flags->contexts, "Tokens before the measured decode")
+      ->delimiter(',')
+      ->check(CLI::NonNegativeNumber);
   app->add_option("--decode-tokens", flags->decode_tokens, "Tokens to decode")->check(CLI::PositiveNumber);
   app->add_option("--repeats", flags->repeats, "Runs of each; the median counts")->check(CLI::PositiveNumber);
   app->add_flag("--json", flags->json, "One JSON object instead of a table");

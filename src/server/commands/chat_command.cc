@@ -58,11 +58,13 @@ Status chat(const ChatFlags& flags) {
   LINNET_ASSIGN(const std::unique_ptr<TextEngine> engine, TextEngine::load(options));
   if (!engine->model().has_chat_template) {
     return Error{ErrorCode::kInvalidArgument,
-                 engine->model().id + " has no chat template; give one with --chat-template FILE, or use `linnet generate`", "--chat-template"};
+                 engine->model().id + " has no chat template; give one with --chat-template FILE, or use `linnet generate`",
+                 "--chat-template"};
   }
   const Json opening = flags.system.empty() ? Json::array() : Json::array({{{"role", "system"}, {"content", flags.system}}});
   Json messages = opening;
-  std::fprintf(stderr, "%s. Ctrl-C stops an answer, Ctrl-D leaves, /clear forgets the conversation.\n", engine->model().id.c_str());
+  std::fprintf(stderr, "%s. Ctrl-C stops an answer, Ctrl-D leaves, /clear forgets the conversation.\n",
+               engine->model().id.c_str());
   for (std::string line;;) {
     std::fprintf(stderr, "> ");
     if (!std::getline(std::cin, line)) break;

@@ -21,35 +21,55 @@ std::function<void(const T&)> into(std::optional<T>& target) {
 
 void add_model_flags(CLI::App& app, ModelFlags& flags) {
   LoadOptions& options = flags.options;
-  app.add_option("MODEL,--model", flags.model, "A path (.gguf), a name of `linnet ls` or an unambiguous part of one, demo, demo-gemma")
+  app.add_option("MODEL,--model", flags.model,
+                 "A path (.gguf), a name of `linnet ls` or an unambiguous part of one, demo, demo-gemma")
       ->required();
-  app.add_option("--backend", flags.backend, "auto, cpu or mlx")->check(CLI::IsMember({"auto", "cpu", "mlx"}))->envname("LINNET_BACKEND");
-  app.add_option("--device", flags.device, "auto, cpu or gpu")->check(CLI::IsMember({"auto", "cpu", "gpu"}))->envname("LINNET_DEVICE");
+  app.add_option("--backend", flags.backend, "auto, cpu or mlx")
+      ->check(CLI::IsMember({"auto", "cpu", "mlx"}))
+      ->envname("LINNET_BACKEND");
+  app.add_option("--device", flags.device, "auto, cpu or gpu")
+      ->check(CLI::IsMember({"auto", "cpu", "gpu"}))
+      ->envname("LINNET_DEVICE");
   app.add_option("--threads", options.threads, "Kernel threads; 0: as many as affinity and cgroup allow")
-      ->check(CLI::Range(0, kThreadsMax))->envname("LINNET_THREADS");
+      ->check(CLI::Range(0, kThreadsMax))
+      ->envname("LINNET_THREADS");
   app.add_flag("--no-pin", flags.no_pin, "Do not pin kernel threads to CPUs")->envname("LINNET_NO_PIN");
   app.add_option("--context", options.context, "Tokens of prompt and answer; 0: the model's own, within memory")
-      ->check(CLI::Range(0, kContextMax))->envname("LINNET_CONTEXT");
+      ->check(CLI::Range(0, kContextMax))
+      ->envname("LINNET_CONTEXT");
   app.add_option("--memory-budget", options.memory_budget_bytes, "Weights, KV and scratch together, e.g. 12G; 0: 75 % of RAM")
-      ->transform(CLI::AsSizeValue(false))->envname("LINNET_MEMORY_BUDGET");
+      ->transform(CLI::AsSizeValue(false))
+      ->envname("LINNET_MEMORY_BUDGET");
   app.add_option("--max-rows,--batch,--decode-concurrency", options.engine.max_rows, "Requests that run at the same time")
-      ->check(CLI::Range(1, kRowsMax))->envname("LINNET_MAX_ROWS");
+      ->check(CLI::Range(1, kRowsMax))
+      ->envname("LINNET_MAX_ROWS");
   app.add_option("--max-waiting", options.engine.max_waiting, "Requests that wait; more are answered 429")
-      ->check(CLI::Range(1, 1 << 20))->envname("LINNET_MAX_WAITING");
+      ->check(CLI::Range(1, 1 << 20))
+      ->envname("LINNET_MAX_WAITING");
   app.add_option("--max-gap-ms", options.engine.max_gap_ms, "A running answer's longest wait while prompts are prefilled")
-      ->check(CLI::Range(1, 60'000))->envname("LINNET_MAX_GAP_MS");
+      ->check(CLI::Range(1, 60'000))
+      ->envname("LINNET_MAX_GAP_MS");
   app.add_option("--kv", flags.kv, "KV format: f16")->envname("LINNET_KV");
   app.add_option("--draft", flags.draft, "Speculation: auto or off")->envname("LINNET_DRAFT");
   app.add_option("--chat-template", options.chat_template_file, "A Jinja file that replaces the model's own template")
-      ->check(CLI::ExistingFile)->envname("LINNET_CHAT_TEMPLATE");
+      ->check(CLI::ExistingFile)
+      ->envname("LINNET_CHAT_TEMPLATE");
   app.add_option_function<float>("--temp,--temperature", into(options.sampling.temperature), "Default temperature; 0: greedy")
-      ->check(CLI::Range(0.0F, 100.0F))->envname("LINNET_TEMP");
-  app.add_option_function<float>("--top-p", into(options.sampling.top_p), "Default top_p")->check(CLI::Range(0.0F, 1.0F))->envname("LINNET_TOP_P");
+      ->check(CLI::Range(0.0F, 100.0F))
+      ->envname("LINNET_TEMP");
+  app.add_option_function<float>("--top-p", into(options.sampling.top_p), "Default top_p")
+      ->check(CLI::Range(0.0F, 1.0F))
+      ->envname("LINNET_TOP_P");
   app.add_option_function<std::int32_t>("--top-k", into(options.sampling.top_k), "Default top_k; 0: off")
-      ->check(CLI::NonNegativeNumber)->envname("LINNET_TOP_K");
-  app.add_option_function<float>("--min-p", into(options.sampling.min_p), "Default min_p")->check(CLI::Range(0.0F, 1.0F))->envname("LINNET_MIN_P");
-  app.add_option_function<std::int32_t>("--max-tokens", into(options.max_tokens), "Default length of an answer; absent: up to the context")
-      ->check(CLI::NonNegativeNumber)->envname("LINNET_MAX_TOKENS");
+      ->check(CLI::NonNegativeNumber)
+      ->envname("LINNET_TOP_K");
+  app.add_option_function<float>("--min-p", into(options.sampling.min_p), "Default min_p")
+      ->check(CLI::Range(0.0F, 1.0F))
+      ->envname("LINNET_MIN_P");
+  app.add_option_function<std::int32_t>("--max-tokens", into(options.max_tokens),
+                                        "Default length of an answer; absent: up to the context")
+      ->check(CLI::NonNegativeNumber)
+      ->envname("LINNET_MAX_TOKENS");
   app.add_option_function<std::uint64_t>("--seed", into(options.sampling.seed), "Default seed")->envname("LINNET_SEED");
 }
 

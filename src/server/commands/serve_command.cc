@@ -26,8 +26,8 @@ struct ServeFlags {
 };
 
 std::string describe(const ModelCard& card) {
-  return card.id + " (" + card.architecture + "), " + card.backend + " backend, " + card.kernels + " kernels, " + std::to_string(card.threads) +
-         " threads, context " + std::to_string(card.context);
+  return card.id + " (" + card.architecture + "), " + card.backend + " backend, " + card.kernels + " kernels, " +
+         std::to_string(card.threads) + " threads, context " + std::to_string(card.context);
 }
 
 Status serve(const ServeFlags& flags) {

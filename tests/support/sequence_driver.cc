@@ -33,7 +33,8 @@ void SequenceDriver::plan_row(DrivenSequence& sequence, std::size_t index, std::
                         .input_count = count,
                         .block_begin = static_cast<std::int32_t>(plan_.blocks.size()),
                         .block_count = blocks});
-  plan_.tokens.insert(plan_.tokens.end(), sequence.tokens.begin() + sequence.computed, sequence.tokens.begin() + sequence.computed + count);
+  plan_.tokens.insert(plan_.tokens.end(), sequence.tokens.begin() + sequence.computed,
+                      sequence.tokens.begin() + sequence.computed + count);
   plan_.blocks.insert(plan_.blocks.end(), sequence.blocks.begin(), sequence.blocks.begin() + blocks);
   sampling_.push_back({.params = {.temperature = 0}});
 }
@@ -73,7 +74,8 @@ void SequenceDriver::run(std::vector<DrivenSequence>& sequences, std::uint64_t s
   while (!std::all_of(sequences.begin(), sequences.end(), [](const DrivenSequence& s) { return s.done(); })) step(sequences);
 }
 
-std::vector<std::vector<float>> SequenceDriver::feed(DrivenSequence& sequence, std::span<const TokenId> tokens, std::int32_t samples) {
+std::vector<std::vector<float>> SequenceDriver::feed(DrivenSequence& sequence, std::span<const TokenId> tokens,
+                                                     std::int32_t samples) {
   sequence.tokens.insert(sequence.tokens.end(), tokens.begin(), tokens.end());
   plan_.clear();
   sampling_.clear();

@@ -13,10 +13,10 @@ namespace linnet {
 
 // One greedy sequence: its prompt is fed in chunks, then it decodes.
 struct DrivenSequence {
-  std::vector<TokenId> tokens;            // prompt, then what was generated
+  std::vector<TokenId> tokens;  // prompt, then what was generated
   std::int32_t prompt_count = 0;
-  std::int32_t chunk = 0;                 // inputs a step while the prompt is fed; 0: all that fit
-  std::int32_t generate = 0;              // tokens to generate
+  std::int32_t chunk = 0;     // inputs a step while the prompt is fed; 0: all that fit
+  std::int32_t generate = 0;  // tokens to generate
   std::int32_t computed = 0;
   std::vector<BlockId> blocks;
   std::vector<std::vector<float>> logits;  // of each generated token
