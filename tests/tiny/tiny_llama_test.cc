@@ -60,7 +60,7 @@ DrivenSequence random_sequence(const ModelFile& file, std::int32_t prompt, std::
   return sequence;
 }
 
-class TinyLlama : public testing::TestWithParam<Variant> {};
+class TinyLlama : public ::testing::TestWithParam<Variant> {};
 
 TEST_P(TinyLlama, LogitsAreThoseOfDoublePrecision) {
   const testing::TempFile path = testing::tiny_llama_file(GetParam().model);
@@ -113,8 +113,8 @@ TEST_P(TinyLlama, BitsDoNotDependOnCompanyChunksAndThreads) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Variants, TinyLlama, testing::ValuesIn(variants()),
-                         [](const testing::TestParamInfo<Variant>& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Variants, TinyLlama, ::testing::ValuesIn(variants()),
+                         [](const ::testing::TestParamInfo<Variant>& info) { return info.param.name; });
 
 TEST(CpuExecutor, RefusesWhatDoesNotFit) {
   const testing::TempFile path = testing::tiny_llama_file({});
