@@ -114,7 +114,7 @@ TEST_P(TinyLlama, BitsDoNotDependOnCompanyChunksAndThreads) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Variants, TinyLlama, ::testing::ValuesIn(variants()),
-                         [](const ::testing::TestParamInfo<Variant>& info) { return info.param.name; });
+                         [](const ::testing::TestParamInfo<Variant>& variant) { return variant.param.name; });
 
 TEST(CpuExecutor, RefusesWhatDoesNotFit) {
   const testing::TempFile path = testing::tiny_llama_file({});
