@@ -1,6 +1,7 @@
 // TextEngine::load: a model file to a running engine.
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <future>
 #include <iterator>
@@ -69,7 +70,7 @@ Result<std::unique_ptr<TextEngine>> TextEngine::load(const LoadOptions& options)
   if (!executor.ok()) return executor.error();
 
   const cpu::CpuExecutor& cpu = **executor;
-  ModelCard card{.id = file->name(),
+  ModelCard card{.id = std::filesystem::path(options.model).stem().string(),
                  .architecture = file->config().architecture,
                  .created = SystemClock().unix_time().count(),
                  .context = cpu.info().context_max,
