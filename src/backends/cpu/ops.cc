@@ -58,7 +58,7 @@ void Ops::lay_out(std::byte* base, std::size_t* bytes) {
   linear_scratch_.clear();
   for (int thread = 0; thread < pool_->threads(); ++thread) {
     own_activations_.push_back(carver.take<std::byte>(activations_bytes(kOwnRowsMax, widest)));
-    linear_scratch_.push_back(carver.take<std::byte>(linear_scratch_bytes(rows)));
+    linear_scratch_.push_back(carver.take<std::byte>(linear_scratch_bytes()));
   }
   *bytes = carver.size();
 }
@@ -119,7 +119,7 @@ void Ops::round(const Tensor& x, const Activations& into, int begin, int end) co
 void Ops::apply(const Tensor& x, std::span<const PanelMatrix> weights, std::span<const LinearOutput> outs) {
   if (x.rows == 0) return;
   ActivationForms forms;
-  for (const PanelMatrix& matrix : weights) forms = forms | activation_forms(*kernels_, matrix.format, x.rows);
+  for (const PanelMatrix& matrix : weights) forms = forms | activation_forms(matrix.format);
   const bool own = x.rows <= kOwnRowsMax;
   if (!own) {
     pool_->run([&](int thread, int threads) {

@@ -17,38 +17,31 @@ namespace linnet::cpu {
 inline constexpr float kActivationSteps = 16256.0F;       // 127 * 128: the largest magnitude of a rounded value
 inline constexpr float kActivationSmallest = 0x1.0p-80F;  // rows that stay below count as zero
 
-// The layouts in which the kernels of a set want a row, by the format of the weights that read it. Several may be asked for at
-// once.
+// The forms in which rows are read, by the format of the weights. Both may be asked for at once.
 struct ActivationForms {
   bool floats = false;  // [rows, cols] f32: dense weights
-  bool bytes = false;   // high and low bytes: vector kernels, and tiles for weights of bytes
-  bool tiles = false;   // bf16 of 128 * high and of low: tiles for nibbles
+  bool bytes = false;   // high and low bytes: quantized weights
 
-  friend ActivationForms operator|(ActivationForms a, ActivationForms b) {
-    return {a.floats || b.floats, a.bytes || b.bytes, a.tiles || b.tiles};
-  }
+  friend ActivationForms operator|(ActivationForms a, ActivationForms b) { return {a.floats || b.floats, a.bytes || b.bytes}; }
 };
 
-// Which form `linear` will read, for a matrix of this format and that many rows in the step.
-ActivationForms activation_forms(const KernelSet& kernels, PanelFormat format, int rows);
+// Which form `linear` reads for weights of this format.
+constexpr ActivationForms activation_forms(PanelFormat format) { return {!is_quantized(format), is_quantized(format)}; }
 
 // Rounded rows cut into blocks; a block's rows lie next to each other group by group. Rows of the last block beyond the last row
-// are zero. Bytes: codes [block][group][high, low][block_rows][32], columns in ascending order. Tiles: bf16 codes
-// [block][group][128 * high, low][block_rows][32], columns in the order of tile_column().
+// are zero. Codes: [block][group][high, low][block_rows][32], columns in ascending order.
 struct ActivationBlocks {
   std::int32_t block_rows = 0;
   std::int32_t blocks = 0;
   std::byte* codes = nullptr;       // 64-byte aligned
   float* sums = nullptr;            // [block][group][block_rows] sum of the group's integers: exact
-  std::int32_t* negated = nullptr;  // the same, negated; bytes only
+  std::int32_t* negated = nullptr;  // the same, negated
 
   explicit operator bool() const { return codes != nullptr; }
 };
 
 inline constexpr int kTileRowsMin = 4;  // fewer rows are quicker without tiles
-
-// The column of a group at position p of a tile's row of activations: panels of nibbles are unpacked in this order.
-constexpr int tile_column(int p) { return p / 8 * 4 + p % 2 * 2 + p / 4 % 2 + p / 2 % 2 * 16; }
+inline constexpr int kTileRowsMax = 8;  // both halves of so many rows share a tile
 
 // How a row is rounded: its scale, and the factor that makes integers of its values (0: they are all zero).
 struct RowRounding {
@@ -71,7 +64,6 @@ struct Activations {
   float* floats = nullptr;  // [rows, cols], null if not asked for
   float* scales = nullptr;  // [rows]
   ActivationBlocks bytes;
-  ActivationBlocks tiles;
 };
 
 // What make_activations may take of scratch for up to rows_max rows and cols_max columns in all forms.

@@ -63,82 +63,69 @@ std::uint32_t largest_magnitude(const RowValues& row, float* floats) {
   return _mm512_reduce_max_epu32(most);
 }
 
-// Word of (v0, v1), two vectors of f32, that is the upper half of the value for position p of a tile's row.
-constexpr auto kTileWords = [] {
-  std::array<std::uint16_t, 32> words{};
-  for (unsigned p = 0; p < 32; ++p) {
-    const auto column = static_cast<unsigned>(tile_column(static_cast<int>(p)));
-    words[p] = static_cast<std::uint16_t>(column % 16 * 2 + 1 + column / 16 * 32);
-  }
-  return words;
-}();
+// Words of two vectors of 16 dwords: the lower halves in order.
+__m512i lower_words(__m512i first, __m512i second) {
+  alignas(64) static constexpr auto kWords = [] {
+    std::array<std::uint16_t, 32> words{};
+    for (std::uint16_t i = 0; i < 32; ++i) words[i] = static_cast<std::uint16_t>(2 * i);
+    return words;
+  }();
+  return _mm512_permutex2var_epi16(first, _mm512_load_si512(kWords.data()), second);
+}
 
-// Where a row's groups go.
+// The integers of a group as 16-bit words; they have 15 bits.
+[[gnu::always_inline]] inline __m512i rounded_group(const RowValues& values, __m512 steps, std::int32_t column) {
+  const __m512i first = _mm512_cvtps_epi32(_mm512_mul_ps(values.at(column), steps));
+  const __m512i second = _mm512_cvtps_epi32(_mm512_mul_ps(values.at(column + 16), steps));
+  return lower_words(first, second);
+}
+
+// Sums of two groups' words, in lanes 0 and 1.
+__m128i sums_of(__m512i first, __m512i second) {
+  const __m512i ones = _mm512_set1_epi16(1);
+  const __m512i a = _mm512_madd_epi16(first, ones), b = _mm512_madd_epi16(second, ones);
+  const __m512i both = _mm512_add_epi32(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
+  const __m256i eight = _mm256_add_epi32(_mm512_castsi512_si256(both), _mm512_extracti64x4_epi64(both, 1));
+  const __m128i four = _mm_add_epi32(_mm256_castsi256_si128(eight), _mm256_extracti128_si256(eight, 1));
+  return _mm_add_epi32(four, _mm_unpackhi_epi64(four, four));
+}
+
+// Where the groups of a row go.
 struct RowPlace {
-  std::ptrdiff_t first;  // of the row in sums: block * groups * block_rows + row of the block
-  std::ptrdiff_t step;   // block_rows
-  std::ptrdiff_t codes;  // rows of the block's first group before this row
+  std::byte* high;
+  float* sum;
+  std::int32_t* negated;
+  std::ptrdiff_t block_rows;
+
+  [[gnu::always_inline]] inline void put(int group, __m512i words, std::int32_t sum_of_group) const {
+    const __m512i upper = _mm512_srai_epi16(_mm512_add_epi16(words, _mm512_set1_epi16(64)), 7);
+    const __m512i lower = _mm512_sub_epi16(words, _mm512_slli_epi16(upper, 7));
+    std::byte* const to = high + group * block_rows * 64;
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_cvtepi16_epi8(upper));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + block_rows * 32), _mm512_cvtepi16_epi8(lower));
+    sum[group * block_rows] = static_cast<float>(sum_of_group);
+    negated[group * block_rows] = -sum_of_group;
+  }
 };
 
-[[gnu::always_inline]] inline RowPlace place_of(const ActivationBlocks& blocks, int groups, int row) {
-  const int block = row / blocks.block_rows;
-  const std::ptrdiff_t base = std::ptrdiff_t{block} * groups * blocks.block_rows;
-  const int r = row % blocks.block_rows;
-  return {base + r, blocks.block_rows, 2 * base + r};
+RowPlace place_of(const ActivationBlocks& blocks, int groups, int row) {
+  const std::ptrdiff_t base = std::ptrdiff_t{row / blocks.block_rows} * groups * blocks.block_rows;
+  const std::ptrdiff_t r = row % blocks.block_rows;
+  return {blocks.codes + (2 * base + r) * 32, blocks.sums + base + r, blocks.negated + base + r, blocks.block_rows};
 }
 
-[[gnu::always_inline]] inline void put_bytes(const ActivationBlocks& bytes, const RowPlace& at, int group,
-                                             const __m512i (&high)[2], const __m512i (&low)[2]) {
-  std::byte* const row = bytes.codes + (at.codes + group * 2 * at.step) * 32;
-#pragma GCC unroll 2
-  for (int i = 0; i < 2; ++i) {
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(row + 16 * i), _mm512_cvtepi32_epi8(high[i]));
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(row + at.step * 32 + 16 * i), _mm512_cvtepi32_epi8(low[i]));
-  }
-}
-
-[[gnu::always_inline]] inline __m512i bf16_row(const __m512i (&values)[2], __m512i words) {
-  return _mm512_permutex2var_epi16(_mm512_castps_si512(_mm512_cvtepi32_ps(values[0])), words,
-                                   _mm512_castps_si512(_mm512_cvtepi32_ps(values[1])));
-}
-
-[[gnu::always_inline]] inline void put_tiles(const ActivationBlocks& tiles, const RowPlace& at, int group,
-                                             const __m512i (&high)[2], const __m512i (&low)[2], __m512i words) {
-  std::byte* const row = tiles.codes + (at.codes + group * 2 * at.step) * 64;
-  const __m512i scaled[2] = {_mm512_slli_epi32(high[0], 7), _mm512_slli_epi32(high[1], 7)};
-  _mm512_store_si512(row, bf16_row(scaled, words));
-  _mm512_store_si512(row + at.step * 64, bf16_row(low, words));
-}
-
-void put_sum(const Activations& out, const RowPlace& bytes, const RowPlace& tiles, int group, std::int32_t sum) {
-  if (out.bytes) {
-    out.bytes.sums[bytes.first + group * bytes.step] = static_cast<float>(sum);
-    out.bytes.negated[bytes.first + group * bytes.step] = -sum;
-  }
-  if (out.tiles) out.tiles.sums[tiles.first + group * tiles.step] = static_cast<float>(sum);
-}
-
-// Writes all groups of a row; `steps`: 16256 / max|x|, or 0 for a row of zeros.
+// Writes all groups of a row, an even number; `steps`: 16256 / max|x|, or 0 for a row of zeros (whose values may be anything).
 void round_row(const RowValues& values, float steps, const Activations& out, int row) {
-  const __m512i words = _mm512_loadu_si512(kTileWords.data());
-  const RowPlace bytes = out.bytes ? place_of(out.bytes, out.groups, row) : RowPlace{};
-  const RowPlace tiles = out.tiles ? place_of(out.tiles, out.groups, row) : RowPlace{};
+  const RowPlace place = place_of(out.bytes, out.groups, row);
   const __m512 factor = _mm512_set1_ps(steps);
-  const __m512i half = _mm512_set1_epi32(64);
-  for (int g = 0; g < out.groups; ++g) {
-    __m512i high[2], low[2], sum = _mm512_setzero_si512();
-#pragma GCC unroll 2
-    for (int i = 0; i < 2; ++i) {
-      const std::int32_t column = g * kGroup + 16 * i;
-      __m512i v = _mm512_setzero_si512();
-      if (steps != 0.0F && column < values.cols) v = _mm512_cvtps_epi32(_mm512_mul_ps(values.at(column), factor));
-      high[i] = _mm512_srai_epi32(_mm512_add_epi32(v, half), 7);
-      low[i] = _mm512_sub_epi32(v, _mm512_slli_epi32(high[i], 7));
-      sum = _mm512_add_epi32(sum, v);
+  for (int g = 0; g < out.groups; g += 2) {
+    __m512i words[2] = {_mm512_setzero_si512(), _mm512_setzero_si512()};
+    if (steps != 0.0F) {
+      for (int i = 0; i < 2; ++i) words[i] = rounded_group(values, factor, (g + i) * kGroup);
     }
-    if (out.bytes) put_bytes(out.bytes, bytes, g, high, low);
-    if (out.tiles) put_tiles(out.tiles, tiles, g, high, low, words);
-    put_sum(out, bytes, tiles, g, _mm512_reduce_add_epi32(sum));
+    const __m128i sums = sums_of(words[0], words[1]);
+    place.put(g, words[0], _mm_cvtsi128_si32(sums));
+    place.put(g + 1, words[1], _mm_extract_epi32(sums, 1));
   }
 }
 
@@ -153,7 +140,7 @@ void round_rows_avx512(const RoundTask& task, const Activations& out, int row_be
     const std::uint32_t magnitude = largest_magnitude(values, floats);
     const RowRounding rounding = row_rounding(magnitude);
     out.scales[row] = rounding.scale;
-    if (out.bytes || out.tiles) round_row(values, rounding.steps, out, row);
+    if (out.bytes) round_row(values, rounding.steps, out, row);
   }
 }
 

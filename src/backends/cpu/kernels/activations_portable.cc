@@ -30,40 +30,22 @@ float value_at(const float* x, const float* weight, float factor, std::int32_t c
   return weight == nullptr ? x[column] : x[column] * factor * weight[column];
 }
 
-std::uint16_t bf16_of(std::int32_t value) {
-  return static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(static_cast<float>(value)) >> 16);
-}
-
-// The 32 integers of a group, in both forms.
+// The 32 integers of a group.
 void put_group(const Activations& out, int row, int group, const std::int32_t* values) {
+  const std::ptrdiff_t step = out.bytes.block_rows;
+  const std::ptrdiff_t base = (std::ptrdiff_t{row / out.bytes.block_rows} * out.groups + group) * step;
+  const std::ptrdiff_t r = row % out.bytes.block_rows;
+  std::byte* const high = out.bytes.codes + (2 * base + r) * 32;
+  std::byte* const low = high + step * 32;
   std::int32_t sum = 0;
-  for (int c = 0; c < kGroup; ++c) sum += values[c];
-  const auto high = [&](int c) { return (values[c] + 64) >> 7; };
-  if (out.bytes) {
-    const std::ptrdiff_t step = out.bytes.block_rows;
-    const std::ptrdiff_t base = (std::ptrdiff_t{row / out.bytes.block_rows} * out.groups + group) * step;
-    const std::ptrdiff_t r = row % out.bytes.block_rows;
-    std::byte* const to = out.bytes.codes + (2 * base + r) * 32;
-    for (int c = 0; c < kGroup; ++c) {
-      to[c] = static_cast<std::byte>(high(c));
-      to[step * 32 + c] = static_cast<std::byte>(values[c] - 128 * high(c));
-    }
-    out.bytes.sums[base + r] = static_cast<float>(sum);
-    out.bytes.negated[base + r] = -sum;
+  for (int c = 0; c < kGroup; ++c) {
+    const std::int32_t upper = (values[c] + 64) >> 7;
+    high[c] = static_cast<std::byte>(upper);
+    low[c] = static_cast<std::byte>(values[c] - 128 * upper);
+    sum += values[c];
   }
-  if (out.tiles) {
-    const std::ptrdiff_t step = out.tiles.block_rows;
-    const std::ptrdiff_t base = (std::ptrdiff_t{row / out.tiles.block_rows} * out.groups + group) * step;
-    const std::ptrdiff_t r = row % out.tiles.block_rows;
-    std::byte* const to = out.tiles.codes + (2 * base + r) * 64;
-    for (int p = 0; p < kGroup; ++p) {
-      const int c = tile_column(p);
-      const std::uint16_t pair[2] = {bf16_of(128 * high(c)), bf16_of(values[c] - 128 * high(c))};
-      std::memcpy(to + p * 2, &pair[0], 2);
-      std::memcpy(to + step * 64 + p * 2, &pair[1], 2);
-    }
-    out.tiles.sums[base + r] = static_cast<float>(sum);
-  }
+  out.bytes.sums[base + r] = static_cast<float>(sum);
+  out.bytes.negated[base + r] = -sum;
 }
 
 }  // namespace
@@ -81,7 +63,7 @@ void round_rows_portable(const RoundTask& task, const Activations& out, int row_
     }
     const RowRounding rounding = row_rounding(magnitude);
     out.scales[row] = rounding.scale;
-    if (!out.bytes && !out.tiles) continue;
+    if (!out.bytes) continue;
     for (int g = 0; g < out.groups; ++g) {
       std::int32_t values[kGroup] = {};
       for (int c = 0; c < kGroup && g * kGroup + c < out.cols && rounding.steps != 0.0F; ++c) {

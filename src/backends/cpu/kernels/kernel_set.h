@@ -26,7 +26,7 @@ struct RoundTask {
 // All entries are set. The wrappers in panels.h, activations.h, linear.h and elementwise.h check arguments; these trust them.
 struct KernelSet {
   std::string_view name;  // amx, avx512, portable: LINNET_ISA's value, and part of numerics_id
-  bool tiles = false;     // linear_quantized has a path for ActivationForms::tiles
+  bool tiles = false;     // blocks of rounded rows are made for tiles
 
   void (*repack)(const Tensor& source, const PanelMatrix& into, PanelPlace place, int panel_begin, int panel_end);
   void (*round_rows)(const RoundTask& task, const Activations& out, int row_begin, int row_end);

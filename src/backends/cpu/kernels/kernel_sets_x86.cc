@@ -87,9 +87,7 @@ std::span<const KernelSet* const> runnable_kernel_sets() {
 }
 
 void linear_quantized_amx(const PanelMatrix& weights, const Activations& x, const LinearOutput& out, const LinearShare& share) {
-  const ActivationForms forms = activation_forms(kAmxKernels, weights.format, x.rows);
-  if (forms.tiles) return linear_nibbles_amx(weights, x, out, share);
-  if (x.rows >= kTileRowsMin) return linear_bytes_amx(weights, x, out, share);
+  if (x.rows >= kTileRowsMin) return linear_tiles_amx(weights, x, out, share);
   linear_quantized_avx512(weights, x, out, share);
 }
 

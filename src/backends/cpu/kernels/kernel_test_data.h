@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "weights/half.h"
 #include "backends/cpu/kernels/kernel_set.h"
+#include "weights/half.h"
 #include "weights/tensor.h"
 
 namespace linnet::cpu {
@@ -150,11 +150,11 @@ struct LinearCase {
 
 // y [rows, columns] of a matrix, in guarded memory; kAdd starts from 0.5.
 inline std::vector<float> run_linear(const KernelSet& kernels, const PanelMatrix& matrix, const float* x, const LinearCase& c) {
-  const TestActivations activations(kernels, activation_forms(kernels, matrix.format, c.rows), x, c.rows, matrix.cols);
+  const TestActivations activations(kernels, activation_forms(matrix.format), x, c.rows, matrix.cols);
   const auto size = static_cast<std::size_t>(c.rows) * static_cast<std::size_t>(c.columns);
   const GuardedBytes y(size * sizeof(float));
   for (std::size_t i = 0; i < size; ++i) y.floats()[i] = 0.5F;
-  const GuardedBytes scratch(rounded_up(linear_scratch_bytes(c.rows)));
+  const GuardedBytes scratch(rounded_up(linear_scratch_bytes()));
   std::vector<int> ends = c.cuts;
   ends.push_back(matrix.panels);
   int begin = 0;

@@ -1,4 +1,4 @@
-// The kernels of the x86 files, one file per instruction set, and what their layouts agree on.
+// The kernels of the x86 files, one file per instruction set.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,6 @@
 #include "backends/cpu/kernels/kernel_set.h"
 
 namespace linnet::cpu {
-
-inline constexpr int kNibbleFewBlocks = 2;  // up to so many blocks of rows, weights are unpacked on the way
 
 // AVX-512 F, BW, DQ, VL, VNNI.
 void repack_avx512(const Tensor& source, const PanelMatrix& into, PanelPlace place, int panel_begin, int panel_end);
@@ -21,10 +19,8 @@ void exponential_avx512(const float* x, float* out, std::int64_t count);
 void rope_avx512(const RopeTask& task, int row_begin, int row_end);
 void add_avx512(const float* x, float* y, std::int64_t count);
 
-// And AMX-BF16: activations as tiles. AMX-INT8: as bytes, at least four rows.
-void linear_nibbles_amx(const PanelMatrix& weights, const Activations& x, const LinearOutput& out, const LinearShare& share);
-void linear_bytes_amx(const PanelMatrix& weights, const Activations& x, const LinearOutput& out, const LinearShare& share);
-// Whichever of the three above fits.
+// And AMX-INT8: at least kTileRowsMin rows; linear_quantized_amx takes any number.
+void linear_tiles_amx(const PanelMatrix& weights, const Activations& x, const LinearOutput& out, const LinearShare& share);
 void linear_quantized_amx(const PanelMatrix& weights, const Activations& x, const LinearOutput& out, const LinearShare& share);
 
 }  // namespace linnet::cpu

@@ -5,12 +5,6 @@
 
 namespace linnet::cpu {
 
-std::size_t linear_scratch_bytes(std::int64_t rows_max) {
-  CHECK(rows_max >= 0);
-  const std::int64_t rows = rows_max < kLinearPassRows ? rows_max : kLinearPassRows;
-  return kLinearScratchFixedBytes + static_cast<std::size_t>(rows + kPanelRows) * 2 * kPanelRows * sizeof(float);
-}
-
 void linear(const KernelSet& kernels, const PanelMatrix& weights, const Activations& x, const LinearOutput& out,
             const LinearShare& share) {
   CHECK(x.cols == weights.cols && weights.data != nullptr);
@@ -18,14 +12,12 @@ void linear(const KernelSet& kernels, const PanelMatrix& weights, const Activati
   if (out.epilogue == Epilogue::kSwiglu) CHECK(share.panel_begin % 2 == 0 && share.panel_end % 2 == 0 && weights.panels % 2 == 0);
   if (x.rows == 0 || share.panel_begin == share.panel_end) return;
   CHECK(out.y != nullptr && share.scratch != nullptr && reinterpret_cast<std::uintptr_t>(share.scratch) % 64 == 0);
-  const ActivationForms forms = activation_forms(kernels, weights.format, x.rows);
-  if (forms.floats) {
+  if (!is_quantized(weights.format)) {
     CHECK_MSG(x.floats != nullptr, "activations were made without the form that this matrix reads");
     kernels.linear_dense(weights, x, out, share);
     return;
   }
-  CHECK_MSG(forms.tiles ? static_cast<bool>(x.tiles) : static_cast<bool>(x.bytes),
-            "activations were made without the form that this matrix reads");
+  CHECK_MSG(x.bytes, "activations were made without the form that this matrix reads");
   kernels.linear_quantized(weights, x, out, share);
 }
 

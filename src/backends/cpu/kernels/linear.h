@@ -33,11 +33,9 @@ struct LinearShare {
   std::byte* scratch = nullptr;  // linear_scratch_bytes(), 64-byte aligned; no two threads share one
 };
 
-inline constexpr std::size_t kLinearScratchFixedBytes = 32 * 1024;  // of a thread's scratch, beside its sums
-inline constexpr int kLinearPassRows = 512;                         // rows whose sums a thread keeps at a time
-
-// A thread's scratch for up to rows_max rows.
-std::size_t linear_scratch_bytes(std::int64_t rows_max);
+// A thread's scratch: room for widened weights, within its L2.
+inline constexpr std::size_t kLinearScratchBytes = 704 * 1024;
+constexpr std::size_t linear_scratch_bytes() { return kLinearScratchBytes; }
 
 // Computes the share's columns for all rows of x. Ranges may be given to different threads; nothing outside the range's columns
 // and the rows of x is written.

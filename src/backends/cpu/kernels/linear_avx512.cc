@@ -98,7 +98,7 @@ template <PanelFormat kFormat, int kRows>
       }
     }
   }
-  for (int r = 0; r < kRows; ++r) _mm512_storeu_ps(sums + r * kFinishStride, acc[r]);
+  for (int r = 0; r < kRows; ++r) _mm512_storeu_ps(sums + r * kPanelRows, acc[r]);
 }
 
 // Two panels of a block of rows, finished together.
@@ -106,7 +106,7 @@ template <PanelFormat kFormat>
 void run_block(const PanelMatrix& weights, const BlockRows& x, int rows, int groups, int panel, int panels, float* sums) {
   for (int i = 0; i < panels; ++i) {
     const std::byte* const data = weights.panel(panel + i);
-    float* const out = sums + i * kPanelRows;
+    float* const out = sums + i * 4 * kPanelRows;
     switch (rows) {
       case 1:
         run_panel<kFormat, 1>(data, x, groups, out);
@@ -127,7 +127,7 @@ void run_block(const PanelMatrix& weights, const BlockRows& x, int rows, int gro
 template <PanelFormat kFormat>
 void run(const PanelMatrix& weights, const Activations& x, const LinearOutput& out, const LinearShare& share) {
   const ActivationBlocks& bytes = x.bytes;
-  alignas(64) float sums[4 * kFinishStride];
+  alignas(64) float sums[2 * 4 * kPanelRows];
   const std::ptrdiff_t stride = std::ptrdiff_t{x.groups} * bytes.block_rows;
   for (int p = share.panel_begin; p < share.panel_end; p += 2) {
     const int panels = share.panel_end - p < 2 ? 1 : 2;
@@ -141,7 +141,7 @@ void run(const PanelMatrix& weights, const Activations& x, const LinearOutput& o
         const BlockRows block{bytes.codes + b * stride * 64 + r * 32, bytes.sums + b * stride + r, bytes.negated + b * stride + r,
                               bytes.block_rows};
         run_block<kFormat>(weights, block, rows, x.groups, p, panels, sums);
-        finish({&out, x.scales, weights.rows, p, panels}, sums, row, rows);
+        finish({&out, x.scales, weights.rows, p, panels}, {sums, sums + 4 * kPanelRows, kPanelRows}, row, rows);
       }
     }
   }

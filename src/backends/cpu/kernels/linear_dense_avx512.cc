@@ -22,7 +22,7 @@ template <PanelFormat kFormat>
   }
 }
 
-// Sums of kPanels panels go to [kPanels / 2][kRows][kFinishStride]: pairs of panels, as finish() takes them.
+// sums: [kPanels][kRows][16]
 template <PanelFormat kFormat, int kRows, int kPanels>
 void run_block(const PanelMatrix& weights, const float* x, int panel, float* sums) {
   const std::byte* w = weights.panel(panel);
@@ -40,14 +40,13 @@ void run_block(const PanelMatrix& weights, const float* x, int panel, float* sum
     }
   }
   for (int r = 0; r < kRows; ++r) {
-    for (int p = 0; p < kPanels; ++p)
-      _mm512_storeu_ps(sums + (p / 2 * kRows + r) * kFinishStride + p % 2 * kPanelRows, acc[r][p]);
+    for (int p = 0; p < kPanels; ++p) _mm512_storeu_ps(sums + (p * kRows + r) * kPanelRows, acc[r][p]);
   }
 }
 
 template <PanelFormat kFormat, int kRows>
 void run_rows(const PanelMatrix& weights, const Activations& x, const LinearOutput& out, const LinearShare& share, int row) {
-  alignas(64) float sums[kPanelsMax / 2 * kRows * kFinishStride];
+  alignas(64) float sums[kPanelsMax * kRows * kPanelRows];
   const float* const from = x.floats + std::ptrdiff_t{row} * x.cols;
   for (int p = share.panel_begin; p < share.panel_end;) {
     const int left = share.panel_end - p;
@@ -65,7 +64,8 @@ void run_rows(const PanelMatrix& weights, const Activations& x, const LinearOutp
     }
     for (int i = 0; i < panels; i += 2) {
       const int count = panels - i < 2 ? 1 : 2;
-      finish({&out, nullptr, weights.rows, p + i, count}, sums + i / 2 * kRows * kFinishStride, row, kRows);
+      const float* const first = sums + i * kRows * kPanelRows;
+      finish({&out, nullptr, weights.rows, p + i, count}, {first, first + kRows * kPanelRows, kPanelRows}, row, kRows);
     }
     p += panels;
   }

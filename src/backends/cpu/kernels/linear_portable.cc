@@ -2,8 +2,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "weights/half.h"
 #include "backends/cpu/kernels/kernels_portable.h"
+#include "weights/half.h"
 
 namespace linnet::cpu {
 namespace {

@@ -378,7 +378,7 @@ TEST(Linear, AnEmptyBatchOrRangeWritesNothing) {
     const TestMatrix matrix(*kernels, w.tensor);
     EXPECT_TRUE(run_linear(*kernels, matrix.matrix, nullptr, {.rows = 0, .columns = 32}).empty());
     const auto x = random_rows(4, 64, 31);
-    const TestActivations activations(*kernels, activation_forms(*kernels, matrix.matrix.format, 4), x.data(), 4, 64);
+    const TestActivations activations(*kernels, activation_forms(matrix.matrix.format), x.data(), 4, 64);
     linear(*kernels, matrix.matrix, activations.x, {nullptr, 32, Epilogue::kStore}, {1, 1, nullptr});
   }
 }

@@ -4,9 +4,9 @@
 #include <cstring>
 #include <string>
 
-#include "weights/half.h"
 #include "backends/cpu/kernels/kernel_set.h"
 #include "base/check.h"
+#include "weights/half.h"
 
 namespace linnet::cpu {
 namespace {
@@ -21,7 +21,8 @@ std::string shape_of(std::int64_t rows, std::int64_t cols) {
   return text;
 }
 
-Result<PanelMatrix> matrix_of(DType dtype, std::int64_t rows, std::int64_t cols, std::int64_t panels) {
+// `count` matrices [rows, cols] side by side.
+Result<PanelMatrix> matrix_of(DType dtype, std::int64_t rows, std::int64_t cols, std::int32_t count) {
   LINNET_ASSIGN(const PanelFormat format, panel_format(dtype));
   if (rows <= 0 || cols <= 0 || rows > kRowsMax || cols > kColsMax) {
     return Error{ErrorCode::kTooLarge,
@@ -36,9 +37,9 @@ Result<PanelMatrix> matrix_of(DType dtype, std::int64_t rows, std::int64_t cols,
   }
   PanelMatrix matrix;
   matrix.format = format;
-  matrix.rows = static_cast<std::int32_t>(rows);
+  matrix.rows = count * static_cast<std::int32_t>(rows);
   matrix.cols = static_cast<std::int32_t>(cols);
-  matrix.panels = static_cast<std::int32_t>(panels);
+  matrix.panels = count * panels_of(rows);
   matrix.units = is_quantized(format) ? panel_groups(cols) : matrix.cols;
   matrix.panel_bytes = (static_cast<std::size_t>(matrix.units) * panel_unit_bytes(format) + 63) / 64 * 64;
   return matrix;
@@ -107,12 +108,10 @@ Result<PanelFormat> panel_format(DType dtype) {
                {}};
 }
 
-Result<PanelMatrix> panel_matrix(DType dtype, std::int64_t rows, std::int64_t cols) {
-  return matrix_of(dtype, rows, cols, panels_of(rows));
-}
+Result<PanelMatrix> panel_matrix(DType dtype, std::int64_t rows, std::int64_t cols) { return matrix_of(dtype, rows, cols, 1); }
 
 Result<PanelMatrix> panel_matrix_pairs(DType dtype, std::int64_t rows, std::int64_t cols) {
-  return matrix_of(dtype, 2 * rows, cols, 2 * std::int64_t{panels_of(rows)});
+  return matrix_of(dtype, rows, cols, 2);
 }
 
 std::size_t panel_matrix_bytes(DType dtype, std::int64_t rows, std::int64_t cols) {

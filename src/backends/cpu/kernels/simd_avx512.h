@@ -12,8 +12,6 @@
 namespace linnet::cpu {
 namespace {  // a copy in each file: none may end up in code that other machines run
 
-constexpr int kFinishStride = 32;  // floats from one row of finished sums to the next: two panels
-
 [[gnu::always_inline]] inline __m512 load_half(const void* halves) {
   return _mm512_cvtph_ps(_mm256_loadu_si256(static_cast<const __m256i*>(halves)));
 }
@@ -53,7 +51,12 @@ constexpr int kFinishStride = 32;  // floats from one row of finished sums to th
   return _mm512_mul_ps(_mm512_div_ps(gate, _mm512_add_ps(one, e)), up);
 }
 
-// Sums of one or two neighbouring panels, [rows][kFinishStride], on their way into y.
+// Sums of one or two neighbouring panels on their way into y: row r of each at first + r * stride and second + r * stride.
+struct FinishSums {
+  const float* first;
+  const float* second;
+  std::ptrdiff_t stride;
+};
 struct Finish {
   const LinearOutput* out;
   const float* scales;   // [rows] of the step, or null: 1
@@ -67,22 +70,22 @@ struct Finish {
   _mm512_mask_storeu_ps(y, mask, value);
 }
 
-inline void finish(const Finish& f, const float* sums, int row_begin, int rows) {
+inline void finish(const Finish& f, const FinishSums& sums, int row_begin, int rows) {
   const LinearOutput& out = *f.out;
   const bool swiglu = out.epilogue == Epilogue::kSwiglu;
   const std::int64_t column = std::int64_t{swiglu ? f.panel / 2 : f.panel} * kPanelRows;
   const std::int64_t left = (swiglu ? f.columns / 2 : f.columns) - column;
   const __mmask16 first = lanes(left);
   const __mmask16 second = lanes(left - kPanelRows);
-  for (int r = 0; r < rows; ++r, sums += kFinishStride) {
+  for (int r = 0; r < rows; ++r) {
     const __m512 scale = _mm512_set1_ps(f.scales == nullptr ? 1.0F : f.scales[row_begin + r]);
     float* const y = out.y + (row_begin + r) * out.stride + column;
-    const __m512 a = _mm512_mul_ps(_mm512_loadu_ps(sums), scale);
+    const __m512 a = _mm512_mul_ps(_mm512_loadu_ps(sums.first + r * sums.stride), scale);
     if (f.panels == 1) {
       put(out, y, first, a);
       continue;
     }
-    const __m512 b = _mm512_mul_ps(_mm512_loadu_ps(sums + kPanelRows), scale);
+    const __m512 b = _mm512_mul_ps(_mm512_loadu_ps(sums.second + r * sums.stride), scale);
     if (swiglu) {
       _mm512_mask_storeu_ps(y, first, silu_product(a, b));
     } else {
