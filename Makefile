@@ -2,52 +2,62 @@
 .DEFAULT_GOAL := help
 ARGS ?=
 PORT ?= 8080
+PREFIX ?= /usr/local
 export PORT
 JOBS := $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
 
-.PHONY: help setup build run test test-asan test-tsan bench install clean
+.PHONY: help setup build run test test-asan test-tsan bench lint notice install clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
-setup:
+setup:  ## install what this machine lacks (called by the targets below)
 	@tools/setup
 
 define configure_and_build
+	@mkdir -p build
 	@cmake --preset $(1) >build/$(1).log 2>&1 || { cat build/$(1).log; exit 1; }
 	@cmake --build --preset $(1) -j $(JOBS) $(2)
 endef
 
+define fetch_demo_models
+	@$(1)/linnet get demo >/dev/null
+	@$(1)/linnet get demo-gemma >/dev/null
+endef
+
 build: setup  ## build the release binary, build/release/linnet
-	@mkdir -p build
 	$(call configure_and_build,release,--target linnet)
 
-run: build  ## fetch a small model, serve it, ask it a question; ARGS=--once stops after the answer, PORT=N
+run: build  ## serve a small model and ask it a question; ARGS=--once stops after the answer, PORT=N
 	@tools/run_demo $(ARGS)
 
-test: setup  ## build and run every test
-	@mkdir -p build
+test: setup  ## build and run every test; ARGS=... goes to ctest
 	$(call configure_and_build,release)
-	@build/release/linnet get demo >/dev/null
-	@build/release/linnet get demo-gemma >/dev/null
+	$(call fetch_demo_models,build/release)
 	@ctest --test-dir build/release --output-on-failure -j $(JOBS) $(ARGS)
 
 test-asan: setup  ## the same under AddressSanitizer and UndefinedBehaviorSanitizer
-	@mkdir -p build
 	$(call configure_and_build,asan)
+	$(call fetch_demo_models,build/asan)
 	@ctest --test-dir build/asan --output-on-failure $(ARGS)
 
 test-tsan: setup  ## the same under ThreadSanitizer
-	@mkdir -p build
 	$(call configure_and_build,tsan)
+	$(call fetch_demo_models,build/tsan)
 	@ctest --test-dir build/tsan --output-on-failure $(ARGS)
 
 bench: build  ## speed of the demo model beside what this machine allows
 	@build/release/linnet get demo >/dev/null
 	@build/release/linnet bench demo $(ARGS)
 
-install: build  ## install the binary; PREFIX=/usr/local
-	@cmake --install build/release --prefix $(or $(PREFIX),/usr/local)
+lint:  ## check format and names of the files changed since origin/main; ARGS=--all for every file
+	@tools/lint $(ARGS)
 
-clean:  ## remove everything built
+notice:  ## write NOTICE anew, after rust/Cargo.lock changed
+	@python3 tools/make_notice.py
+
+install: build  ## install the binary; PREFIX=/usr/local
+	@cmake --install build/release --prefix $(PREFIX)
+
+clean:  ## remove everything built (.venv and fetched models stay)
 	rm -rf build

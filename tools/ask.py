@@ -9,20 +9,34 @@ import urllib.error
 import urllib.request
 
 
+def open_stream(port, question):
+    body = {
+        "messages": [{"role": "user", "content": question}],
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "temperature": 0,
+    }
+    url = f"http://127.0.0.1:{port}/v1/chat/completions"
+    try:
+        return urllib.request.urlopen(urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"}), timeout=120)
+    except urllib.error.HTTPError as error:
+        sys.exit(f"the server answered {error.code}: {error.read().decode(errors='replace')}")
+    except OSError as error:
+        sys.exit(f"cannot ask {url}: {error}")
+
+
 def main():
     port, question = sys.argv[1:]
-    body = {"messages": [{"role": "user", "content": question}], "stream": True, "stream_options": {"include_usage": True}, "temperature": 0}
-    request = urllib.request.Request(f"http://127.0.0.1:{port}/v1/chat/completions", json.dumps(body).encode(), {"Content-Type": "application/json"})
-    start, first, usage = time.monotonic(), None, {}
-    try:
-        reply = urllib.request.urlopen(request, timeout=120)
-    except urllib.error.HTTPError as error:
-        sys.exit(f"the server answered {error.code}: {error.read().decode()}")
+    start, first, usage, done = time.monotonic(), None, {}, False
+    reply = open_stream(port, question)
     print(f"> {question}")
     for line in reply:
+        done = done or line.startswith(b"data: [DONE]")
         if not line.startswith(b"data: {"):
             continue
         event = json.loads(line[6:])
+        if "error" in event:
+            sys.exit(f"\nthe server failed: {event['error']}")
         usage = event.get("usage") or usage
         for choice in event["choices"]:
             text = choice["delta"].get("content")
@@ -30,10 +44,13 @@ def main():
                 first = first or time.monotonic()
                 print(text, end="", flush=True)
     end = time.monotonic()
-    tokens = usage.get("completion_tokens", 0)
     if first is None:
         sys.exit("the answer was empty")
-    print(f"\n[{usage.get('prompt_tokens', 0)} prompt tokens; first token after {(first - start) * 1e3:.0f} ms; {tokens} tokens, {(tokens - 1) / max(end - first, 1e-9):.0f} tokens/s]")
+    if not done:
+        sys.exit("\nthe answer broke off")
+    prompt, tokens = usage.get("prompt_tokens", 0), usage.get("completion_tokens", 0)
+    speed = f"{(tokens - 1) / (end - first):.0f} tokens/s" if tokens > 1 and end > first else "too short for a speed"
+    print(f"\n[{prompt} prompt tokens; first token after {(first - start) * 1e3:.0f} ms; {tokens} tokens, {speed}]")
 
 
 main()
