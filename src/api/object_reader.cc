@@ -52,7 +52,7 @@ std::optional<std::int64_t> as_integer(const Json& value) {
 
 std::string describe(const Json& value) {
   if (value.is_array()) return value.empty() ? "an empty array" : "an array";
-  if (value.is_object()) return value.empty() ? "an empty object" : "an object";
+  if (value.is_object()) return "an object";
   if (value.is_string()) return Json(shortened(value.get_ref<const std::string&>())).dump();
   return value.dump();
 }
