@@ -14,6 +14,11 @@ namespace {
 // other.
 constexpr std::int32_t kOwnRowsMax = 4;
 
+// A matrix is dealt out in pieces, so that a thread that is held up by something else does not hold up the others.
+constexpr std::int32_t kPiecesPerThread = 3;
+constexpr std::int32_t kPiecePanelsMin = 6;
+constexpr std::size_t kMatricesAtOnceMax = 3;
+
 }  // namespace
 
 Result<Ops> Ops::create(const ModelConfig& config, const StepLimits& limits, const KernelSet& kernels,
@@ -33,6 +38,7 @@ Result<Ops> Ops::create(const ModelConfig& config, const StepLimits& limits, con
   ops.lay_out(ops.region_.data(), &bytes);
   ops.rows_.reserve(static_cast<std::size_t>(limits.rows_max));
   ops.sampled_.reserve(static_cast<std::size_t>(limits.samples_max));
+  ops.ranges_.reserve(kMatricesAtOnceMax * static_cast<std::size_t>(pool.threads() * kPiecesPerThread));
   return ops;
 }
 
@@ -128,15 +134,32 @@ void Ops::apply(const Tensor& x, std::span<const PanelMatrix> weights, std::span
       round(x, rounded, static_cast<int>(share.begin), static_cast<int>(share.end));
     });
   }
-  pool_->run([&](int thread, int threads) {
+  deal_out(weights);
+  pool_->run([&](int thread, int) {
     std::byte* memory = own ? own_activations_[static_cast<std::size_t>(thread)] : shared_activations_;
     const Activations rounded = make_activations(*kernels_, forms, x.rows, x.cols, memory);
     if (own) round(x, rounded, 0, x.rows);
-    for (std::size_t i = 0; i < weights.size(); ++i) {
-      std::byte* scratch = linear_scratch_[static_cast<std::size_t>(thread)];
-      cpu::linear(*kernels_, weights[i], rounded, outs[i], linear_share(weights[i], thread, threads, scratch));
+    std::byte* scratch = linear_scratch_[static_cast<std::size_t>(thread)];
+    for (std::int64_t i = 0, end = 0; queue_->take(i, end);) {
+      const PanelRange& range = ranges_[static_cast<std::size_t>(i)];
+      cpu::linear(*kernels_, weights[range.matrix], rounded, outs[range.matrix], {range.begin, range.end, scratch});
     }
   });
+}
+
+void Ops::deal_out(std::span<const PanelMatrix> weights) {
+  ranges_.clear();
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    const std::int32_t panels = weights[i].panels;
+    const std::int32_t pieces =
+        std::min(pool_->threads() == 1 ? 1 : pool_->threads() * kPiecesPerThread, std::max(panels / kPiecePanelsMin, 1));
+    for (std::int32_t piece = 0; piece < pieces; ++piece) {
+      const Share share = share_of(panels, piece, pieces, 2);
+      if (share.begin < share.end)
+        ranges_.push_back({i, static_cast<std::int32_t>(share.begin), static_cast<std::int32_t>(share.end)});
+    }
+  }
+  queue_->reset(static_cast<std::int64_t>(ranges_.size()));
 }
 
 std::tuple<Ops::Tensor, Ops::Tensor, Ops::Tensor> Ops::linears3(const Tensor& x, const Linears& weights) {

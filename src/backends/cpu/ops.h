@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <tuple>
 #include <vector>
@@ -72,11 +73,19 @@ class Ops {
   std::size_t memory_bytes() const { return region_.size() + attention_.memory_bytes(); }
 
  private:
+  struct PanelRange {
+    std::size_t matrix = 0;
+    std::int32_t begin = 0;
+    std::int32_t end = 0;
+  };
+
   Ops(const ModelConfig& config, const StepLimits& limits, const KernelSet& kernels, Attention attention, Pool& pool)
       : config_(config), limits_(limits), kernels_(&kernels), attention_(std::move(attention)), pool_(&pool) {}
   void lay_out(std::byte* base, std::size_t* bytes);
   // All matrices read x: outs[i] = weights[i] x, or what outs[i].epilogue says.
   void apply(const Tensor& x, std::span<const PanelMatrix> weights, std::span<const LinearOutput> outs);
+  // Cuts the matrices' panels into ranges_ for queue_.
+  void deal_out(std::span<const PanelMatrix> weights);
   void round(const Tensor& x, const Activations& into, int begin, int end) const;
   void rotate(const Tensor& x, int begin, int end) const;
   Tensor view(float* data, std::int32_t rows, std::int32_t cols) const { return {data, cols, rows, cols, nullptr, 0, 0}; }
@@ -92,6 +101,8 @@ class Ops {
   std::vector<AttentionRow> rows_;
   std::vector<std::int32_t> sampled_;  // inputs of the step whose logits are wanted
   std::int32_t tokens_ = 0;
+  std::vector<PanelRange> ranges_;
+  std::unique_ptr<WorkQueue> queue_ = std::make_unique<WorkQueue>();
 
   // Scratch, in f32 unless said otherwise: [tokens_max, ...].
   float* x_ = nullptr;  // residual stream
