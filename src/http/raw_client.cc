@@ -45,6 +45,17 @@ bool RawClient::send(std::string_view bytes) {
   return true;
 }
 
+std::size_t RawClient::send_until_stuck(std::string_view bytes, std::chrono::milliseconds patience) {
+  std::size_t total = 0;
+  pollfd entry{.fd = socket_, .events = POLLOUT, .revents = 0};
+  while (total < bytes.size() && ::poll(&entry, 1, static_cast<int>(patience.count())) > 0) {
+    const ssize_t sent = ::send(socket_, bytes.data() + total, bytes.size() - total, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent <= 0) break;
+    total += static_cast<std::size_t>(sent);
+  }
+  return total;
+}
+
 bool RawClient::receive(SteadyTime deadline) {
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
   pollfd entry{.fd = socket_, .events = POLLIN, .revents = 0};

@@ -103,7 +103,7 @@ TEST(Robustness, AClientThatSendsAllOfAHugeBodyReadsTheRefusal) {
   RawClient client(server.port());
   const std::string body(20'000'000, 'x');
   client.send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n");
-  client.send(body);
+  EXPECT_TRUE(client.send(body));
   client.end_sending();
   EXPECT_TRUE(client.read_all().starts_with("HTTP/1.1 413 "));
 }
@@ -175,6 +175,17 @@ TEST(Robustness, RequestsSentDuringAStreamWait) {
   server.waits().notify_all();
   EXPECT_TRUE(client.read_response().ends_with("done"));
   for (int i = 0; i < 200; ++i) EXPECT_TRUE(client.read_response().ends_with("hello")) << i;
+}
+
+TEST(Robustness, WhatIsReadAheadIsBounded) {
+  TestServer server;
+  RawClient client(server.port());
+  client.send("POST /wait HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n");
+  ASSERT_TRUE(eventually([&] { return server.waits().begun == 1; }));
+  // Far more than the kernel's buffers hold.
+  const std::string flood(64'000'000, 'x');
+  EXPECT_LT(client.send_until_stuck(flood, milliseconds(200)), flood.size());
+  client.reset();
 }
 
 TEST(Robustness, AHalfClosedClientStillReadsQuickAnswers) {
