@@ -6,7 +6,7 @@ PREFIX ?= /usr/local
 export PORT
 JOBS := $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
 
-.PHONY: help setup build run test test-asan test-tsan bench lint notice install clean
+.PHONY: help setup build run test test-asan test-tsan bench bench-peers lint notice install clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -49,6 +49,11 @@ test-tsan: setup  ## the same under ThreadSanitizer
 bench: build  ## speed of the demo model beside what this machine allows
 	@build/release/linnet get demo >/dev/null
 	@build/release/linnet bench demo $(ARGS)
+
+bench-peers: build  ## the same beside llama.cpp's strongest build, in turn (builds it first)
+	@build/release/linnet get demo >/dev/null
+	@bench/peers/build_llama_cpp.sh build/peers
+	@bench/peers/compare.py build/release/linnet build/peers/bin "$$(build/release/linnet get demo 2>/dev/null)" $(ARGS)
 
 lint:  ## check format and names of the files changed since origin/main; ARGS=--all for every file
 	@tools/lint $(ARGS)

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "demo_model.h"
 #include "golden_answers.h"
@@ -35,6 +36,84 @@ TEST(Answers, TheCapitalOfFranceIsParis) {
   ASSERT_TRUE(engine.ok()) << engine.error().message;
   const std::string text = answer(**engine, R"([{"role":"user","content":"What is the capital of France?"}])", 40);
   EXPECT_NE(text.find("Paris"), std::string::npos) << text;
+}
+
+struct Reply {
+  std::string text;
+  FinishReason reason{};
+  Usage usage;
+
+  bool operator==(const Reply&) const = default;
+};
+
+Reply read(TextStream& stream) {
+  Reply reply;
+  for (;;) {
+    const TextEvent event = stream.next();
+    if (const auto* finish = std::get_if<FinishEvent>(&event)) {
+      reply.reason = finish->reason;
+      reply.usage = finish->usage;
+      return reply;
+    }
+    reply.text += std::get<TextDelta>(event).text;
+  }
+}
+
+// Requests that differ in everything that a request may say.
+std::vector<TextRequest> mixed_requests() {
+  std::vector<TextRequest> requests;
+  const auto add = [&requests](const std::string& message, SamplingOverrides sampling, std::int32_t max_tokens) -> TextRequest& {
+    const std::string messages = R"([{"role":"user","content":")" + message + R"("}])";
+    requests.push_back({.prompt = ChatPrompt{.messages_json = messages}, .sampling = sampling, .max_tokens = max_tokens});
+    return requests.back();
+  };
+  std::string long_text;
+  for (int i = 0; i < 150; ++i) long_text += "The sea was calm and the ship went on. ";
+  add("What is the capital of France?", {.temperature = 0.0F}, 40);
+  add("Tell me a joke.", {.temperature = 1.0F, .seed = 1}, 40);
+  add("Tell me a joke.", {.temperature = 1.0F, .seed = 2}, 40);
+  add("Name three rivers.", {.temperature = 0.7F, .top_p = 0.9F, .seed = 3}, 40);
+  add("Name three rivers.", {.temperature = 1.3F, .top_k = 20, .seed = 4}, 40);
+  add("Name three rivers.", {.temperature = 1.0F, .min_p = 0.05F, .seed = 5}, 40);
+  add(long_text + "What was calm?", {.temperature = 0.0F}, 30);
+  add("Count to ten.", {.temperature = 0.0F}, 60).stop = {"5"};
+  add("Count to ten.", {.temperature = 0.0F}, 50).ignore_eos = true;
+  add("One word, please.", {.temperature = 0.0F}, 1);
+  add("No word, please.", {.temperature = 0.0F}, 0);
+  return requests;
+}
+
+TEST(Answers, TogetherEqualAloneWithMixedSettings) {
+  LoadOptions options;
+  options.model = demo_model_path();
+  const Result<std::unique_ptr<TextEngine>> engine = TextEngine::load(options);
+  ASSERT_TRUE(engine.ok()) << engine.error().message;
+  std::vector<Reply> alone;
+  for (const TextRequest& request : mixed_requests()) {
+    Result<TextStream> stream = (*engine)->submit(request);
+    ASSERT_TRUE(stream.ok()) << stream.error().message;
+    alone.push_back(read(*stream));
+  }
+  EXPECT_NE(alone[1].text, alone[2].text);  // seeds matter
+  EXPECT_EQ(alone[9].reason, FinishReason::kLength);
+  EXPECT_EQ(alone[10].text, "");
+  for (const bool reversed : {false, true}) {
+    std::vector<TextRequest> requests = mixed_requests();
+    if (reversed) std::reverse(requests.begin(), requests.end());
+    std::vector<TextStream> streams;
+    for (const TextRequest& request : requests) {
+      Result<TextStream> stream = (*engine)->submit(request);
+      ASSERT_TRUE(stream.ok()) << stream.error().message;
+      streams.push_back(*std::move(stream));
+    }
+    std::vector<Reply> together;
+    for (TextStream& stream : streams) together.push_back(read(stream));
+    if (reversed) std::reverse(together.begin(), together.end());
+    for (std::size_t i = 0; i < alone.size(); ++i) {
+      EXPECT_EQ(alone[i].text, together[i].text) << "request " << i;
+      EXPECT_TRUE(alone[i] == together[i]) << "request " << i;
+    }
+  }
 }
 
 // llama.cpp's answer is fed as history, so that each of its choices is compared on the same ground. It rounds activations to 8
