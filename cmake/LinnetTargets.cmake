@@ -6,6 +6,10 @@
 # Designated initializers name what differs from the defaults; g++ would have every field named.
 set(LINNET_WARNINGS -Wall -Wextra -Wshadow -Wconversion -Werror -Wno-missing-field-initializers
     $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)  # g++ 12 sees overlaps in std::string that are none
+if(LINNET_SANITIZE)
+  # Beside sanitizers g++ takes much for uninitialized that is not.
+  list(APPEND LINNET_WARNINGS $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
+endif()
 
 function(linnet_stage target name path)
   # <build>/staging/<name>/<path> -> src/<path>
