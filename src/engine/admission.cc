@@ -24,6 +24,8 @@ Status check_tokens(std::span<const TokenId> tokens, const std::string& param, s
                             std::to_string(vocabulary - 1));
 }
 
+}  // namespace
+
 Status check_sampling(const SamplingParams& params) {
   if (!std::isfinite(params.temperature) || params.temperature < 0) {
     return invalid("temperature", "temperature is " + std::to_string(params.temperature) + "; it must be 0 or a positive number");
@@ -39,8 +41,6 @@ Status check_sampling(const SamplingParams& params) {
   }
   return {};
 }
-
-}  // namespace
 
 Result<std::int32_t> admissible_limit(const Request& request, const AdmissionLimits& limits) {
   if (request.prompt.empty()) return invalid("prompt", "the prompt has no tokens; it must have at least one");

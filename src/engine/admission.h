@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "linnet/request.h"
+#include "linnet/sampling.h"
 #include "linnet/status.h"
 
 namespace linnet {
@@ -13,6 +14,9 @@ struct AdmissionLimits {
   std::int32_t vocabulary = 0;
   std::int32_t context_max = 0;  // tokens of prompt + answer, that the KV pool can hold as well
 };
+
+// Errors (kInvalidArgument): a parameter out of its range; `param` names it.
+Status check_sampling(const SamplingParams& params);
 
 // The length at which the answer ends at the latest, prompt included: min(prompt + max_tokens, context_max).
 // Errors: kInvalidArgument (`param` names the field) and kContextLengthExceeded.

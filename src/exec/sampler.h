@@ -26,6 +26,10 @@ namespace linnet {
 class Sampler {
  public:
   explicit Sampler(std::int32_t vocabulary);
+  // What one takes for a vocabulary, about.
+  static constexpr std::size_t memory_bytes(std::int32_t vocabulary) {
+    return static_cast<std::size_t>(vocabulary) * (sizeof(Ranked) + sizeof(std::uint64_t) + 1);
+  }
 
   // `logits`: one float for each token of the vocabulary; -inf means never. `step`: index of the token in the answer.
   // Nothing if the row failed: a NaN, a +inf, or no logit above -inf.

@@ -88,6 +88,8 @@ Result<std::string> resolve_model(std::string_view wanted, const fs::path& model
 }
 
 Result<std::string> resolve_model(std::string_view wanted) {
+  std::error_code failed;
+  if (!wanted.empty() && fs::exists(fs::path(wanted), failed)) return std::string(wanted);  // needs no cache folder
   LINNET_ASSIGN(const fs::path models, models_folder());
   return resolve_model(wanted, models);
 }

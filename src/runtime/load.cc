@@ -11,6 +11,7 @@
 
 #include "backends/cpu/executor.h"
 #include "base/clock.h"
+#include "engine/admission.h"
 #include "linnet/text_engine.h"
 #include "runtime/load_vocabulary.h"
 #include "runtime/loaded_model.h"
@@ -36,6 +37,9 @@ Result<ModelText> load_text(const ModelFile& file, const LoadOptions& options) {
   if (!options.chat_template_file.empty()) {
     LINNET_ASSIGN(source, read_text_file(options.chat_template_file));
   }
+  if (source.empty() && !options.chat_template_file.empty()) {
+    return Error{ErrorCode::kCorrupt, options.chat_template_file + " is empty; a chat template is Jinja text", "--chat-template"};
+  }
   if (!source.empty()) {
     LINNET_ASSIGN(text.chat_template, ChatTemplate::compile(std::move(source)));
   }
@@ -51,9 +55,26 @@ Result<std::unique_ptr<cpu::CpuExecutor>> load_executor(const ModelFile& file, c
                                          .memory_budget_bytes = options.memory_budget_bytes});
 }
 
+// Options that no part below may be handed.
+Status check_options(const LoadOptions& options) {
+  const auto at_least = [](const char* flag, std::int64_t value, std::int64_t least) -> Status {
+    if (value >= least) return {};
+    return Error{ErrorCode::kInvalidArgument,
+                 std::string(flag) + " is " + std::to_string(value) + "; it must be at least " + std::to_string(least), flag};
+  };
+  LINNET_RETURN_IF_ERROR(at_least("--threads", options.threads, 0));
+  LINNET_RETURN_IF_ERROR(at_least("--context", options.context, 0));
+  LINNET_RETURN_IF_ERROR(at_least("--max-tokens", options.max_tokens.value_or(0), 0));
+  LINNET_RETURN_IF_ERROR(at_least("--max-rows", options.engine.max_rows, 1));
+  LINNET_RETURN_IF_ERROR(at_least("--max-waiting", options.engine.max_waiting, 1));
+  LINNET_RETURN_IF_ERROR(at_least("--max-gap-ms", options.engine.max_gap_ms, 1));
+  return at_least("outbox_events_max", options.engine.outbox_events_max, 1);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<TextEngine>> TextEngine::load(const LoadOptions& options) {
+  LINNET_RETURN_IF_ERROR(check_options(options));
   if (options.backend == BackendKind::kMlx) {
     return Error{ErrorCode::kUnsupported, "--backend mlx does not run models yet; use cpu", "--backend"};
   }
@@ -69,6 +90,8 @@ Result<std::unique_ptr<TextEngine>> TextEngine::load(const LoadOptions& options)
   if (!loaded_text.ok()) return loaded_text.error();
   if (!executor.ok()) return executor.error();
 
+  const SamplingParams sampling = overridden(overridden({}, file->generation().sampling), options.sampling);
+  LINNET_RETURN_IF_ERROR(check_sampling(sampling));
   const cpu::CpuExecutor& cpu = **executor;
   ModelCard card{.id = std::filesystem::path(options.model).stem().string(),
                  .architecture = file->config().architecture,
@@ -82,8 +105,8 @@ Result<std::unique_ptr<TextEngine>> TextEngine::load(const LoadOptions& options)
                  .weight_bytes_per_token = cpu.token_cost().weight_bytes,
                  .kv_bytes_per_token = cpu.token_cost().kv_bytes,
                  .flops_per_token = cpu.token_cost().flops};
-  return std::unique_ptr<TextEngine>(std::make_unique<LoadedModel>(std::move(card), *std::move(loaded_text), *std::move(executor),
-                                                                   options, file->generation().sampling));
+  return std::unique_ptr<TextEngine>(
+      std::make_unique<LoadedModel>(std::move(card), *std::move(loaded_text), *std::move(executor), options, sampling));
 }
 
 }  // namespace linnet

@@ -16,26 +16,26 @@ std::uint64_t random_seed() {
   return (std::uint64_t{device()} << 32) | device();
 }
 
-void apply(const SamplingOverrides& overrides, SamplingParams& params) {
+}  // namespace
+
+SamplingParams overridden(SamplingParams params, const SamplingOverrides& overrides) {
   if (overrides.temperature) params.temperature = *overrides.temperature;
   if (overrides.top_p) params.top_p = *overrides.top_p;
   if (overrides.min_p) params.min_p = *overrides.min_p;
   if (overrides.top_k) params.top_k = *overrides.top_k;
   if (overrides.seed) params.seed = *overrides.seed;
+  return params;
 }
 
-}  // namespace
-
 LoadedModel::LoadedModel(ModelCard card, ModelText text, std::unique_ptr<Executor> executor, const LoadOptions& options,
-                         const SamplingOverrides& recommended)
+                         const SamplingParams& sampling)
     : card_(std::move(card)),
       text_(std::move(text)),
+      default_sampling_(sampling),
       default_seed_(options.sampling.seed),
       default_max_tokens_(options.max_tokens),
       seeds_(random_seed()),
       engine_(options.engine, std::move(executor), clock_) {
-  apply(recommended, default_sampling_);
-  apply(options.sampling, default_sampling_);
   engine_.start();
 }
 
@@ -68,8 +68,7 @@ Result<std::vector<TokenId>> LoadedModel::prompt_tokens(const TextRequest& reque
 SamplingParams LoadedModel::sampling_of(const SamplingOverrides& asked) {
   SamplingParams params = default_sampling_;
   params.seed = default_seed_ ? *default_seed_ : seeds_.fetch_add(kSeedStep, std::memory_order_relaxed);
-  apply(asked, params);
-  return params;
+  return overridden(params, asked);
 }
 
 Result<TextStream> LoadedModel::submit(TextRequest request) {

@@ -25,12 +25,15 @@ struct ModelText {
   std::vector<TokenId> end_tokens;
 };
 
+// `params` with what `overrides` says.
+SamplingParams overridden(SamplingParams params, const SamplingOverrides& overrides);
+
 // Thread-safe: templates and tokenizers are immutable, the engine takes requests from any thread.
 class LoadedModel final : public TextEngine {
  public:
-  // Starts the engine's thread. Defaults for requests: those of `options`, then `recommended` by the model's file.
+  // Starts the engine's thread. `sampling`: what requests that say nothing get; its seed counts only if `options` names one.
   LoadedModel(ModelCard card, ModelText text, std::unique_ptr<Executor> executor, const LoadOptions& options,
-              const SamplingOverrides& recommended);
+              const SamplingParams& sampling);
 
   const ModelCard& model() const override { return card_; }
   Result<TextStream> submit(TextRequest request) override;

@@ -60,7 +60,7 @@ std::optional<TextEvent> RequestTextSource::on_finish(const FinishEvent& finish)
   StopMatch match = stop_matcher_.push(detokenizer_.finish());
   FinishEvent last = finish;
   if (match.matched) {
-    last.reason = FinishReason::kStop;
+    if (last.reason == FinishReason::kLength) last.reason = FinishReason::kStop;
   } else {
     match.text += stop_matcher_.finish();
   }

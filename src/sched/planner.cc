@@ -1,7 +1,6 @@
 #include "sched/planner.h"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 
 #include "base/check.h"
@@ -57,7 +56,8 @@ void Planner::choose_rows(std::span<const Sequence* const> runnable, Schedule& s
 Planner::Allowance Planner::prefill_allowance(std::span<const Sequence* const> runnable, std::span<const Share> decodes,
                                               double cost_ratio) const {
   if (decodes.empty()) {
-    return {.inputs = std::min(limits_.step_tokens_max, kStepTokensAlone), .us = std::numeric_limits<double>::infinity()};
+    return {.inputs = std::min(limits_.step_tokens_max, kStepTokensAlone),
+            .us = limits_.gap_us * kGapsAlone / cost_ratio - limits_.cost.fixed_us};
   }
   double us = limits_.gap_us * kPlannedShareOfGap / cost_ratio - limits_.cost.fixed_us;
   for (const Share& share : decodes) us -= inputs_cost_us(limits_.cost, runnable[share.index]->computed(), 1);

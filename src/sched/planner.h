@@ -40,8 +40,8 @@ struct Schedule {
 //  2. Every decode row among them gets its one input.
 //  3. Prefill fills the rest: three quarters of gap_us, less what the decode rows cost (divided by `cost_ratio`, true over
 //  promised
-//     cost), or kStepTokensAlone inputs where there are none. Up to one block of inputs is let in even if that is used up, as far
-//     as a quarter of gap_us pays for it, and never less than one input: prefill moves under any load.
+//     cost), or kStepTokensAlone inputs and kGapsAlone gaps where there are none. Up to one block of inputs is let in even if
+//     that is used up, as far as a quarter of gap_us pays for it, and never less than one input: prefill moves under any load.
 //  4. Of that, the sequence that was admitted first gets at least half, so none waits forever; the other half goes to those with
 //  the
 //     least left to compute, so a short prompt does not wait behind a long one; what they leave goes to the first again.
@@ -54,8 +54,10 @@ class Planner {
   // there is nothing to run. Allocates only until the schedule has grown to its largest size.
   void plan(std::span<const Sequence* const> runnable, double cost_ratio, Schedule& schedule) const;
 
-  // Inputs of a step without decode rows: larger ones compute hardly faster, and answer a cancel or a new arrival later.
+  // Inputs of a step without decode rows, and its length in gaps: larger ones compute hardly faster, and answer a cancel, a new
+  // arrival or a stop later.
   static constexpr std::int32_t kStepTokensAlone = 512;
+  static constexpr double kGapsAlone = 5;
 
  private:
   struct Allowance {

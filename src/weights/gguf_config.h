@@ -18,8 +18,8 @@ struct ConfigLimits {
   static constexpr std::int64_t kIntermediateMax = 1 << 22;
   static constexpr std::int64_t kHeadsMax = 4'096;
   static constexpr std::int64_t kHeadDimMax = 1'024;
-  static constexpr std::int64_t kVocabularyMax = 1 << 24;
-  static constexpr std::int64_t kContextMax = 1 << 28;
+  static constexpr std::int64_t kVocabularyMax = 1 << 20;  // what a sampler can add up
+  static constexpr std::int64_t kContextMax = 1 << 24;
 };
 
 // general.architecture of the files that can be read.

@@ -230,7 +230,7 @@ TEST(GgufConfig, RefusesByNameAndValue) {
          k.embedding_type = 99, k.embedding = {64, (1U << 24U) + 1};
        },
        kCorrupt,
-       {"token_embd.weight", "[16777217, 64]", "at most 16777216"}},
+       {"token_embd.weight", "[16777217, 64]", "at most 1048576"}},
       {[](Keys& k) { k.set("tokenizer.ggml.tokens", std::vector<std::uint32_t>(11)); },
        kCorrupt,
        {"tokenizer.ggml.tokens", "11 tokens", "[10, 64]"}},

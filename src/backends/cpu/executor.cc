@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <string>
 #include <utility>
 
@@ -27,31 +26,46 @@ Rates rates_of(std::string_view kernels) {
   return {1e10, 4e9};
 }
 
-double gib(double bytes) { return bytes / (1024.0 * 1024 * 1024); }
+constexpr std::int64_t kBlocksMax = INT32_MAX / kBlockTokens;  // positions and lengths are 32 bits
 
-std::string format_gib(double bytes) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.2f GiB", gib(bytes));
-  return text;
+std::int64_t blocks_in(const MemoryLeft& memory, const KvLayout& layout) {
+  return std::min(static_cast<std::int64_t>(memory.bytes() / layout.block_bytes()), kBlocksMax);
+}
+
+Error context_error(std::int64_t context, const KvLayout& layout, const MemoryLeft& memory) {
+  return {ErrorCode::kTooLarge,
+          "a context of " + std::to_string(context) + " tokens needs " +
+              format_bytes(static_cast<std::uint64_t>(context) * layout.token_bytes()) + " of KV, and " +
+              format_bytes(memory.bytes()) + " are left of the memory budget; lower --context or raise --memory-budget",
+          "--context"};
 }
 
 }  // namespace
 
 Result<std::unique_ptr<CpuExecutor>> CpuExecutor::create(const ModelFile& file, const CpuExecutorOptions& options) {
+  const ModelConfig& config = file.config();
+  if (options.context > config.context_max) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "--context " + std::to_string(options.context) + " is more than the model was made for (" +
+                     std::to_string(config.context_max) + ")",
+                 "--context"};
+  }
   const KernelSet* kernels = options.kernels;
   if (kernels == nullptr) {
     LINNET_ASSIGN(kernels, kernel_set_of_environment());
   }
   auto pool = std::make_unique<Pool>(PoolOptions{.threads = options.threads, .pin = options.pin_threads});
   std::unique_ptr<CpuExecutor> executor(new CpuExecutor(*kernels, std::move(pool)));
-  LINNET_RETURN_IF_ERROR(executor->load_weights(file));
-  LINNET_RETURN_IF_ERROR(executor->reserve(file.config(), options));
+  MemoryLeft memory(options.memory_budget_bytes != 0 ? options.memory_budget_bytes : default_memory_budget());
+  LINNET_RETURN_IF_ERROR(executor->load_weights(file, memory));
+  LINNET_RETURN_IF_ERROR(executor->reserve(config, options, memory));
   return executor;
 }
 
-Status CpuExecutor::load_weights(const ModelFile& file) {
+Status CpuExecutor::load_weights(const ModelFile& file, MemoryLeft& memory) {
   WeightLoader count(file, *kernels_, nullptr);
   LINNET_RETURN_IF_ERROR(bind_model(file.config(), count));
+  LINNET_RETURN_IF_ERROR(memory.take(count.bytes(), "weights"));
   LINNET_ASSIGN(weights_, Region::reserve(count.bytes(), "weights"));
   WeightLoader loader(file, *kernels_, weights_.data());
   LINNET_ASSIGN(model_, bind_model(file.config(), loader));
@@ -63,43 +77,25 @@ Status CpuExecutor::load_weights(const ModelFile& file) {
   return {};
 }
 
-Status CpuExecutor::reserve(const ModelConfig& config, const CpuExecutorOptions& options) {
-  const std::uint64_t budget = options.memory_budget_bytes != 0 ? options.memory_budget_bytes : default_memory_budget();
-  const std::int32_t context = options.context != 0 ? options.context : config.context_max;
-  if (context > config.context_max) {
-    return Error{ErrorCode::kInvalidArgument,
-                 "--context " + std::to_string(context) + " is more than the model was made for (" +
-                     std::to_string(config.context_max) + ")",
-                 "--context"};
-  }
+Status CpuExecutor::reserve(const ModelConfig& config, const CpuExecutorOptions& options, MemoryLeft& memory) {
+  const KvLayout layout{.layers = config.layers, .kv_heads = config.kv_heads, .head_dim = config.head_dim};
+  const std::int64_t wanted_context = options.context != 0 ? options.context : config.context_max;
+  // What the memory could hold at most bounds what scratch is sized for.
+  const std::int64_t context = std::min(wanted_context, blocks_in(memory, layout) * kBlockTokens);
+  if (context < 1 || (options.context != 0 && context < wanted_context)) return context_error(wanted_context, layout, memory);
   const StepLimits limits{.rows_max = options.rows_max,
                           .tokens_max = std::max(options.tokens_max, options.rows_max),
                           .samples_max = options.rows_max,
-                          .context_max = context};
+                          .context_max = static_cast<std::int32_t>(context)};
   const AttentionKernels attention{.attention = kernels_->attention(config.head_dim), .kv_write = kernels_->kv_write};
-  LINNET_ASSIGN(ops_, Ops::create(config, limits, *kernels_, attention, *pool_));
+  LINNET_RETURN_IF_ERROR(
+      memory.take(Sampler::memory_bytes(config.vocabulary) * static_cast<std::size_t>(pool_->threads()), "samplers"));
+  LINNET_ASSIGN(ops_, Ops::create(config, limits, *kernels_, attention, *pool_, memory));
   for (int thread = 0; thread < pool_->threads(); ++thread) samplers_.emplace_back(config.vocabulary);
 
-  const KvLayout layout{.layers = config.layers, .kv_heads = config.kv_heads, .head_dim = config.head_dim};
-  const double used = static_cast<double>(weights_.size()) + static_cast<double>(ops_->memory_bytes());
-  const double left = static_cast<double>(budget) - used;
-  const std::int32_t blocks_of_context = (context + kBlockTokens - 1) / kBlockTokens;
-  const double wanted = static_cast<double>(blocks_of_context) * options.rows_max;
-  const double blocks = std::min({wanted, std::floor(left / static_cast<double>(layout.block_bytes())), 1e9});
-  if (blocks < 1) {
-    return Error{ErrorCode::kTooLarge,
-                 "weights and scratch need " + format_gib(used) + " of the memory budget of " +
-                     format_gib(static_cast<double>(budget)) +
-                     " and leave no room for KV; raise --memory-budget or lower --max-rows",
-                 "--memory-budget"};
-  }
-  if (options.context != 0 && blocks < blocks_of_context) {
-    return Error{ErrorCode::kTooLarge,
-                 "--context " + std::to_string(context) + " needs " +
-                     format_gib(blocks_of_context * static_cast<double>(layout.block_bytes())) + " of KV, and " +
-                     format_gib(left) + " are left of the memory budget; lower it or raise --memory-budget",
-                 "--context"};
-  }
+  const std::int64_t blocks_of_context = (context + kBlockTokens - 1) / kBlockTokens;
+  const std::int64_t blocks = std::min(blocks_of_context * options.rows_max, blocks_in(memory, layout));
+  if (blocks < 1 || (options.context != 0 && blocks < blocks_of_context)) return context_error(wanted_context, layout, memory);
   LINNET_ASSIGN(kv_, KvPool::create(layout, static_cast<std::int32_t>(blocks)));
   kv_.touch(*pool_, kTouchLimit);
   describe(config, limits);
@@ -112,7 +108,7 @@ void CpuExecutor::describe(const ModelConfig& config, const StepLimits& limits) 
   info_.vocabulary = config.vocabulary;
   info_.block_tokens = kBlockTokens;
   info_.block_count = kv_.block_count();
-  info_.context_max = std::min<std::int32_t>(limits.context_max, kv_.block_count() * kBlockTokens);
+  info_.context_max = std::min(limits.context_max, kv_.block_count() * kBlockTokens);
   info_.step_tokens_max = limits.tokens_max;
   info_.step_rows_max = limits.rows_max;
   info_.step_cost_fixed_us = cost_.weight_bytes / 30e9 * 1e6;

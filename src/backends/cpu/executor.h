@@ -9,6 +9,7 @@
 
 #include "backends/cpu/kernels/kernel_set.h"
 #include "backends/cpu/kv_blocks.h"
+#include "backends/cpu/memory.h"
 #include "backends/cpu/model.h"
 #include "backends/cpu/ops.h"
 #include "backends/cpu/pool.h"
@@ -59,8 +60,8 @@ class CpuExecutor final : public Executor {
 
  private:
   CpuExecutor(const KernelSet& kernels, std::unique_ptr<Pool> pool) : kernels_(&kernels), pool_(std::move(pool)) {}
-  Status load_weights(const ModelFile& file);
-  Status reserve(const ModelConfig& config, const CpuExecutorOptions& options);
+  Status load_weights(const ModelFile& file, MemoryLeft& memory);
+  Status reserve(const ModelConfig& config, const CpuExecutorOptions& options, MemoryLeft& memory);
   void describe(const ModelConfig& config, const StepLimits& limits);
   void sample_rows();
 

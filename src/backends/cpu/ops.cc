@@ -22,7 +22,7 @@ constexpr std::size_t kMatricesAtOnceMax = 3;
 }  // namespace
 
 Result<Ops> Ops::create(const ModelConfig& config, const StepLimits& limits, const KernelSet& kernels,
-                        const AttentionKernels& attention_kernels, Pool& pool) {
+                        const AttentionKernels& attention_kernels, Pool& pool, MemoryLeft& memory) {
   const AttentionOptions options{.layout = {.layers = config.layers, .kv_heads = config.kv_heads, .head_dim = config.head_dim},
                                  .heads = config.heads,
                                  .scale = 0,
@@ -33,6 +33,7 @@ Result<Ops> Ops::create(const ModelConfig& config, const StepLimits& limits, con
   Ops ops(config, limits, kernels, std::move(attention), pool);
   std::size_t bytes = 0;
   ops.lay_out(nullptr, &bytes);
+  LINNET_RETURN_IF_ERROR(memory.take(bytes + ops.attention_.memory_bytes(), "scratch"));
   LINNET_ASSIGN(ops.region_, Region::reserve(bytes, "scratch"));
   ops.region_.touch(pool);
   ops.lay_out(ops.region_.data(), &bytes);

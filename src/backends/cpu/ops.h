@@ -11,6 +11,7 @@
 #include "backends/cpu/kernels/attention.h"
 #include "backends/cpu/kernels/kernel_set.h"
 #include "backends/cpu/kv_blocks.h"
+#include "backends/cpu/memory.h"
 #include "backends/cpu/pool.h"
 #include "backends/cpu/region.h"
 #include "base/ids.h"
@@ -53,7 +54,7 @@ class Ops {
   };
 
   static Result<Ops> create(const ModelConfig& config, const StepLimits& limits, const KernelSet& kernels,
-                            const AttentionKernels& attention, Pool& pool);
+                            const AttentionKernels& attention, Pool& pool, MemoryLeft& memory);
 
   // Takes the step; `plan` and `blocks` live until its end.
   void begin(const StepPlan& plan, std::span<std::byte* const> blocks);
@@ -70,7 +71,6 @@ class Ops {
 
   // A key or value of this row of the plan was not finite.
   bool row_failed(std::int32_t row) const { return attention_.row_failed(row); }
-  std::size_t memory_bytes() const { return region_.size() + attention_.memory_bytes(); }
 
  private:
   struct PanelRange {

@@ -38,7 +38,7 @@ struct Answer {
 // Hands each piece of text to `print` and returns the whole; an interrupt cancels the answer.
 Answer read_answer(TextStream& stream, AnswerWaker& waker, const std::function<void(std::string_view)>& print);
 
-// "42 tokens, 250.1 tokens/s, first after 31 ms"
+// "37 prompt tokens, first token after 31 ms, 42 tokens at 250.1 tokens/s"
 std::string describe_speed(const Answer& answer);
 
 }  // namespace linnet

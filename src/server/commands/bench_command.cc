@@ -11,7 +11,6 @@
 #include "backends/cpu/probe.h"
 #include "linnet/text_engine.h"
 #include "server/commands/command.h"
-#include "server/commands/interrupts.h"
 #include "server/commands/model_flags.h"
 
 namespace linnet {
@@ -97,12 +96,10 @@ Result<Json> measure(TextEngine& engine, const BenchFlags& flags) {
   Json decode = Json::array();
   cpu::MachineProbe machine = cpu::probe_machine(card.threads, card.kernels, card.weight_bytes_per_token);
   for (const int tokens : flags.prompts) {
-    if (tokens >= card.context) continue;
     LINNET_ASSIGN(const double seconds, prefill_seconds(engine, tokens, flags.repeats, random));
     prefill.push_back(measure_prefill(tokens, seconds, card, machine));
   }
   for (const int context : flags.contexts) {
-    if (context + flags.decode_tokens >= card.context) continue;
     machine.bandwidth_gb_s = cpu::probe_machine(card.threads, card.kernels, card.weight_bytes_per_token).bandwidth_gb_s;
     LINNET_ASSIGN(const double seconds, decode_seconds(engine, context, flags.decode_tokens, flags.repeats, random));
     decode.push_back(measure_decode(context, flags.decode_tokens, seconds, card, machine));
@@ -131,9 +128,20 @@ void print_table(const Json& result) {
   for (const Json& entry : result["decode"]) row("decode @", entry, "context");
 }
 
+Status check_fits(const BenchFlags& flags, const ModelCard& card) {
+  const int longest = std::max(*std::max_element(flags.prompts.begin(), flags.prompts.end()) + 1,
+                               *std::max_element(flags.contexts.begin(), flags.contexts.end()) + flags.decode_tokens + 1);
+  if (longest <= card.context) return {};
+  return Error{ErrorCode::kInvalidArgument,
+               "--prompts, --contexts and --decode-tokens ask for " + std::to_string(longest) + " tokens and the context has " +
+                   std::to_string(card.context),
+               "--prompts"};
+}
+
 Status bench(const BenchFlags& flags) {
   LINNET_ASSIGN(LoadOptions options, load_options(flags.model));
   LINNET_ASSIGN(const std::unique_ptr<TextEngine> engine, TextEngine::load(options));
+  LINNET_RETURN_IF_ERROR(check_fits(flags, engine->model()));
   LINNET_ASSIGN(const Json result, measure(*engine, flags));
   if (flags.json) {
     std::printf("%s\n", result.dump().c_str());

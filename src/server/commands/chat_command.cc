@@ -46,9 +46,10 @@ Status answer_turn(TextEngine& engine, AnswerWaker& waker, Json& messages) {
 Status chat(const ChatFlags& flags) {
   LINNET_ASSIGN(const LoadOptions options, load_options(flags.model));
   AnswerWaker waker;
+  std::atomic<bool> loaded = false;
   std::atomic<bool> answering = false;
   const Interrupts interrupts([&](int signal) {
-    if (signal == SIGTERM) std::_Exit(128 + signal);
+    if (signal == SIGTERM || !loaded) std::_Exit(128 + signal);
     if (answering) {
       waker.interrupt();
     } else {
@@ -61,6 +62,7 @@ Status chat(const ChatFlags& flags) {
                  engine->model().id + " has no chat template; give one with --chat-template FILE, or use `linnet generate`",
                  "--chat-template"};
   }
+  loaded = true;
   const Json opening = flags.system.empty() ? Json::array() : Json::array({{{"role", "system"}, {"content", flags.system}}});
   Json messages = opening;
   std::fprintf(stderr, "%s. Ctrl-C stops an answer, Ctrl-D leaves, /clear forgets the conversation.\n",
@@ -74,6 +76,7 @@ Status chat(const ChatFlags& flags) {
       continue;
     }
     messages.push_back({{"role", "user"}, {"content", line}});
+    waker.take_interrupt();  // of a Ctrl-C that came too late for the last answer
     answering = true;
     const Status status = answer_turn(*engine, waker, messages);
     answering = false;

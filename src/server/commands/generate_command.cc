@@ -41,7 +41,12 @@ Status generate(const GenerateFlags& flags) {
   TextRequest request;
   request.stop = flags.stop;
   request.ignore_eos = flags.ignore_eos;
-  if (flags.raw || !engine->model().has_chat_template) {
+  const bool raw = flags.raw || !engine->model().has_chat_template;
+  if (raw && !flags.system.empty()) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "--system needs a chat template; leave out --raw, or give one with --chat-template FILE", "--system"};
+  }
+  if (raw) {
     request.prompt = prompt;
   } else {
     auto messages = nlohmann::ordered_json::array();

@@ -11,7 +11,6 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version,-v", linnet::kVersion);
   app.set_config("--config", "", "Read flags from a TOML file: one [command] section each");
   app.require_subcommand(1);
-  app.failure_message(CLI::FailureMessage::help);
   app.failure_message([](const CLI::App* failed, const CLI::Error& error) {
     return std::string("error: ") + error.what() + "\nSee `" + failed->get_name() + " --help`.\n";
   });

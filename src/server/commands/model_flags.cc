@@ -24,10 +24,10 @@ void add_model_flags(CLI::App& app, ModelFlags& flags) {
   app.add_option("MODEL,--model", flags.model,
                  "A path (.gguf), a name of `linnet ls` or an unambiguous part of one, demo, demo-gemma")
       ->required();
-  app.add_option("--backend", flags.backend, "auto, cpu or mlx")
+  app.add_option("--backend", flags.backend, "auto or cpu (mlx is not offered yet)")
       ->check(CLI::IsMember({"auto", "cpu", "mlx"}))
       ->envname("LINNET_BACKEND");
-  app.add_option("--device", flags.device, "auto, cpu or gpu")
+  app.add_option("--device", flags.device, "auto or cpu (gpu is not offered yet)")
       ->check(CLI::IsMember({"auto", "cpu", "gpu"}))
       ->envname("LINNET_DEVICE");
   app.add_option("--threads", options.threads, "Kernel threads; 0: as many as affinity and cgroup allow")
@@ -49,8 +49,8 @@ void add_model_flags(CLI::App& app, ModelFlags& flags) {
   app.add_option("--max-gap-ms", options.engine.max_gap_ms, "A running answer's longest wait while prompts are prefilled")
       ->check(CLI::Range(1, 60'000))
       ->envname("LINNET_MAX_GAP_MS");
-  app.add_option("--kv", flags.kv, "KV format: f16")->envname("LINNET_KV");
-  app.add_option("--draft", flags.draft, "Speculation: auto or off")->envname("LINNET_DRAFT");
+  app.add_option("--kv", flags.kv, "KV format: f16 (others are not offered yet)")->envname("LINNET_KV");
+  app.add_option("--draft", flags.draft, "Speculation: not offered yet; auto and off are the same")->envname("LINNET_DRAFT");
   app.add_option("--chat-template", options.chat_template_file, "A Jinja file that replaces the model's own template")
       ->check(CLI::ExistingFile)
       ->envname("LINNET_CHAT_TEMPLATE");

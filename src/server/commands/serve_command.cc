@@ -1,5 +1,6 @@
 #include <CLI/CLI.hpp>
-#include <cstdio>
+#include <atomic>
+#include <cstdlib>
 #include <memory>
 #include <random>
 #include <semaphore>
@@ -32,8 +33,13 @@ std::string describe(const ModelCard& card) {
 
 Status serve(const ServeFlags& flags) {
   LINNET_ASSIGN(const LoadOptions options, load_options(flags.model));
+  // The first signal drains; one that comes before there is anything to drain, or a second one, leaves at once.
   std::binary_semaphore stop{0};
-  const Interrupts interrupts([&stop](int) { stop.release(); });
+  std::atomic<bool> serving = false;
+  const Interrupts interrupts([&](int signal) {
+    if (!serving.exchange(false)) std::_Exit(128 + signal);
+    stop.release();
+  });
   const SystemClock clock;
   LINNET_ASSIGN(const std::unique_ptr<TextEngine> engine, TextEngine::load(options));
   std::random_device random;
@@ -44,6 +50,7 @@ Status serve(const ServeFlags& flags) {
   server_options.port = flags.port;
   LINNET_ASSIGN(const std::unique_ptr<http::Server> server, http::Server::start(std::move(server_options), make_router(context)));
   log_info(describe(engine->model()));
+  serving = true;
   log_info("serving at http://" + server->address());
   stop.acquire();
   log_info("stopping");
