@@ -17,16 +17,20 @@ namespace {
 
 constexpr std::int32_t kGenerate = 24;
 
+// Prompts of different lengths: less than a block, some hundred tokens, and more than two splits of attention (512 keys each).
+// Answers of llama.cpp, over and over, serve as text.
 std::vector<DrivenSequence> five_prompts(std::int32_t chunk) {
-  std::vector<DrivenSequence> sequences;
-  // Prompts of different lengths, over and under a block, up to some hundred tokens: answers of llama.cpp serve as text.
-  const std::size_t extra[] = {0, 5, 60, 150, 199};
+  const std::size_t lengths[] = {0, 45, 100, 190, 1100};
+  std::vector<TokenId> text;
   const std::vector<GoldenAnswer> goldens = read_golden_answers();
+  while (text.size() < 1100) {
+    for (const GoldenAnswer& golden : goldens) text.insert(text.end(), golden.answer.begin(), golden.answer.end());
+  }
+  std::vector<DrivenSequence> sequences;
   for (std::size_t i = 0; i < goldens.size(); ++i) {
     DrivenSequence sequence{.tokens = goldens[i].prompt, .chunk = chunk, .generate = kGenerate};
-    const std::vector<TokenId>& answer = goldens[i].answer;
-    sequence.tokens.insert(sequence.tokens.end(), answer.begin(),
-                           answer.begin() + static_cast<std::ptrdiff_t>(std::min(extra[i % 5], answer.size())));
+    if (i == 0) sequence.tokens.resize(7);
+    sequence.tokens.insert(sequence.tokens.end(), text.begin(), text.begin() + static_cast<std::ptrdiff_t>(lengths[i % 5]));
     sequence.prompt_count = static_cast<std::int32_t>(sequence.tokens.size());
     sequences.push_back(std::move(sequence));
   }

@@ -126,7 +126,8 @@ void expect_golden(const Tokenizer& tokenizer, const std::string& name) {
   int cases = 0;
   std::string line;
   std::string want;
-  while (std::getline(corpus, line) && std::getline(golden, want)) {
+  while (std::getline(corpus, line)) {
+    ASSERT_TRUE(std::getline(golden, want)) << "the golden file ends before the corpus";
     ++cases;
     const std::string text = text_of(line);
     const auto tokens = tokenizer.encode(text, {.add_special = false});

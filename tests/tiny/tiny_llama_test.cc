@@ -34,6 +34,7 @@ std::vector<Variant> variants() {
   all.push_back({"OneKvHead", {.heads = 6, .kv_heads = 1}});
   all.push_back({"NoGroups", {.heads = 2, .kv_heads = 2, .head_dim = 64}});
   all.push_back({"OddVocabulary", {.vocabulary = 331}});
+  for (Variant& variant : all) variant.model.context = 2048;
   return all;
 }
 
@@ -87,7 +88,7 @@ TEST_P(TinyLlama, LogitsAreThoseOfDoublePrecision) {
 TEST_P(TinyLlama, BitsDoNotDependOnCompanyChunksAndThreads) {
   const testing::TempFile path = testing::tiny_llama_file(GetParam().model);
   const std::unique_ptr<ModelFile> file = open(GetParam(), path);
-  const std::int32_t prompts[] = {1, 33, 70, 300};
+  const std::int32_t prompts[] = {1, 33, 600, 1500};
   for (const cpu::KernelSet* kernels : cpu::runnable_kernel_sets()) {
     std::vector<DrivenSequence> alone;
     const std::unique_ptr<cpu::CpuExecutor> executor = load(*file, *kernels, 1);
