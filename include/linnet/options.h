@@ -1,4 +1,4 @@
-// Options of an engine and of loading a model. Each field has a flag of the same name (docs/flags.md).
+// Options of an engine and of loading a model. `linnet serve --help` has the flags of the same names.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct LoadOptions {
   std::int32_t context = 0;                // tokens of prompt + answer; 0: the model's own, within memory
   std::uint64_t memory_budget_bytes = 0;   // weights + KV + scratch; 0: 75 % of RAM or of the cgroup's limit
   std::string chat_template_file;          // overrides the model's own template
-  SamplingOverrides sampling;              // defaults for requests, before generation_config.json
+  SamplingOverrides sampling;              // defaults for requests, before those of the model's file
   std::optional<std::int32_t> max_tokens;  // default for requests
   EngineOptions engine;
 };

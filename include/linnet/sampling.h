@@ -17,7 +17,7 @@ struct SamplingParams {
   bool operator==(const SamplingParams&) const = default;
 };
 
-// What a request says about sampling; what it leaves open comes from flags, then generation_config.json, then SamplingParams.
+// What a request says about sampling; what it leaves open comes from flags, then the model's file, then SamplingParams.
 struct SamplingOverrides {
   std::optional<float> temperature;
   std::optional<float> top_p;
