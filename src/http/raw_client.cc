@@ -45,10 +45,13 @@ bool RawClient::send(std::string_view bytes) {
   return true;
 }
 
-std::size_t RawClient::send_until_stuck(std::string_view bytes, std::chrono::milliseconds patience) {
+std::size_t RawClient::send_within(std::string_view bytes, std::chrono::milliseconds patience) {
+  const SteadyTime deadline = after(patience);
   std::size_t total = 0;
-  pollfd entry{.fd = socket_, .events = POLLOUT, .revents = 0};
-  while (total < bytes.size() && ::poll(&entry, 1, static_cast<int>(patience.count())) > 0) {
+  while (total < bytes.size()) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    pollfd entry{.fd = socket_, .events = POLLOUT, .revents = 0};
+    if (left.count() <= 0 || ::poll(&entry, 1, static_cast<int>(left.count())) <= 0) break;
     const ssize_t sent = ::send(socket_, bytes.data() + total, bytes.size() - total, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent <= 0) break;
     total += static_cast<std::size_t>(sent);

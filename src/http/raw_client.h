@@ -23,8 +23,8 @@ class RawClient {
   bool connected() const { return socket_ >= 0; }
   // False if the server has closed before all was sent.
   bool send(std::string_view bytes);
-  // Bytes that went out before the server stopped taking any for `patience`.
-  std::size_t send_until_stuck(std::string_view bytes, std::chrono::milliseconds patience);
+  // How many bytes the server took within `patience`.
+  std::size_t send_within(std::string_view bytes, std::chrono::milliseconds patience);
   // What has come, up to and with the first `marker`; without it if the server closes or time is over. The rest waits for the
   // next read.
   std::string read_until(std::string_view marker, std::chrono::milliseconds patience = kPatience);
