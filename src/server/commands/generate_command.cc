@@ -1,5 +1,7 @@
 #include <CLI/CLI.hpp>
+#include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <iostream>
 #include <iterator>
 #include <memory>
@@ -35,7 +37,12 @@ Status generate(const GenerateFlags& flags) {
   const std::string prompt =
       flags.prompt_given ? flags.prompt : std::string(std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>());
   AnswerWaker waker;
-  const Interrupts interrupts([&waker](int) { waker.interrupt(); });
+  // The first signal stops the answer; one that comes before it begins, or a second one, leaves at once.
+  std::atomic<bool> answering = false;
+  const Interrupts interrupts([&](int signal) {
+    if (!answering.exchange(false)) std::_Exit(128 + signal);
+    waker.interrupt();
+  });
   LINNET_ASSIGN(const std::unique_ptr<TextEngine> engine, TextEngine::load(options));
 
   TextRequest request;
@@ -55,6 +62,7 @@ Status generate(const GenerateFlags& flags) {
     request.prompt = ChatPrompt{.messages_json = messages.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)};
   }
   LINNET_ASSIGN(TextStream stream, engine->submit(std::move(request)));
+  answering = true;
   const Answer answer = read_answer(stream, waker, print_piece);
   std::printf("\n");
   std::fflush(stdout);

@@ -1,7 +1,9 @@
 #include "server/commands/model_flags.h"
 
 #include <CLI/CLI.hpp>
+#include <cstring>
 #include <map>
+#include <vector>
 
 #include "hub/local_models.h"
 
@@ -17,10 +19,43 @@ std::function<void(const T&)> into(std::optional<T>& target) {
   return [&target](const T& value) { target = value; };
 }
 
+// Flags of features that do not exist yet: refused by name, rather than as unknown.
+constexpr const char* kNotOffered[] = {"--adapter,--adapter-path",
+                                       "--draft-tokens,--num-draft-tokens",
+                                       "--draft-model",
+                                       "--tool-parser",
+                                       "--reasoning-parser",
+                                       "--reasoning,--thinking",
+                                       "--chat-template-args",
+                                       "--prompt-cache,--prompt-cache-bytes",
+                                       "--ssd-cache",
+                                       "--ssd-cache-max",
+                                       "--ssd-demote-idle",
+                                       "--checkpoint-every,--generation-checkpoint",
+                                       "--compat",
+                                       "--move-volatile-line",
+                                       "--api-key",
+                                       "--api-key-file",
+                                       "--tls-cert",
+                                       "--tls-key",
+                                       "--cors,--allowed-origins",
+                                       "--api-prefix",
+                                       "--unix"};
+
+void refuse_unoffered(CLI::App& app) {
+  for (const char* names : kNotOffered) {
+    const auto refuse = [name = std::string(names, std::strcspn(names, ","))](const std::vector<std::string>&) {
+      throw CLI::ValidationError(name, "is not offered yet");
+    };
+    app.add_option_function<std::vector<std::string>>(names, refuse)->expected(0, 1)->group("");  // not in the help
+  }
+}
+
 }  // namespace
 
 void add_model_flags(CLI::App& app, ModelFlags& flags) {
   LoadOptions& options = flags.options;
+  refuse_unoffered(app);
   app.add_option("MODEL,--model", flags.model,
                  "A path (.gguf), a name of `linnet ls` or an unambiguous part of one, demo, demo-gemma")
       ->required();
