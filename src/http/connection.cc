@@ -36,7 +36,7 @@ Connection::Connection(asio::ip::tcp::socket socket, const Limits& limits)
   broken_ = static_cast<bool>(error);
 }
 
-Connection::~Connection() { CHECK(!readable_wait_ && !writable_wait_); }
+Connection::~Connection() { CHECK(!readable_wait_ && !writable_wait_ && !broken_wait_); }
 
 std::size_t Connection::receive() {
   error_code error;
@@ -75,9 +75,24 @@ void Connection::wait_writable() {
   });
 }
 
+// With the read-ahead full, a client that closes properly is behind what it sent before; one that breaks off is still noticed.
+void Connection::wait_broken() {
+  if (broken_wait_ || gone()) return;
+  broken_wait_ = true;
+  socket_.async_wait(asio::ip::tcp::socket::wait_error, [this](error_code) {
+    broken_wait_ = false;
+    broken_ = true;
+    wakeup_.wake();
+  });
+}
+
 void Connection::begin_watching() {
   watching_ahead_ = true;
-  if (buffer_.size() < limits_.read_ahead_bytes_max) wait_readable();
+  if (buffer_.size() < limits_.read_ahead_bytes_max) {
+    wait_readable();
+  } else {
+    wait_broken();
+  }
 }
 
 Task<Connection::Fill> Connection::fill() { return fill_until(/*idle=*/false); }
@@ -140,7 +155,7 @@ Task<> Connection::close() {
   socket_.shutdown(asio::ip::tcp::socket::shutdown_both, ignored);
   socket_.close(ignored);
   wakeup_.set_deadline(std::nullopt);
-  while (readable_wait_ || writable_wait_) {
+  while (readable_wait_ || writable_wait_ || broken_wait_) {
     co_await wakeup_.sleep();
   }
 }

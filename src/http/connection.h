@@ -59,6 +59,7 @@ class Connection {
   std::size_t receive();  // what is there, up to one piece; sets ended_ or broken_
   void wait_readable();
   void wait_writable();
+  void wait_broken();
   Task<Fill> fill_until(bool idle);
 
   boost::asio::ip::tcp::socket socket_;
@@ -67,6 +68,7 @@ class Connection {
   Wakeup wakeup_;
   bool readable_wait_ = false;  // a callback is under way
   bool writable_wait_ = false;
+  bool broken_wait_ = false;
   bool watching_ahead_ = false;
   bool ended_ = false;
   bool broken_ = false;

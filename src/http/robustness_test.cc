@@ -186,6 +186,7 @@ TEST(Robustness, WhatIsReadAheadIsBounded) {
   const std::string flood(32'000'000, 'x');
   EXPECT_LT(client.send_within(flood, milliseconds(500)), flood.size());
   client.reset();
+  EXPECT_TRUE(eventually([&] { return server.waits().gone == 1; }));
 }
 
 TEST(Robustness, AHalfClosedClientStillReadsQuickAnswers) {
