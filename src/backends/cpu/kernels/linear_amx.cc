@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::ptrdiff_t kPrefetchBytes = 3072;
 constexpr int kAhead = 4;                          // groups from unpacking to use
-constexpr int kRing = 8;                           // unpacked groups: those ahead, and those under way
+constexpr int kRing = 8;                           // unpacked groups; a power of two, at least kAhead
 constexpr int kPanelsMax = 48;                     // that meet a block of rows one after another
 constexpr int kFewBlocks = 4;                      // of rows, for which nibbles are unpacked once each; more share widened panels
 constexpr std::size_t kWeightsBytes = 640 * 1024;  // of them, where many blocks follow: they stay in L2
