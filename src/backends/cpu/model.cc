@@ -2,6 +2,7 @@
 
 #include <array>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "model/llama.h"
@@ -33,12 +34,6 @@ constexpr std::array kRegistry = {
 };
 
 }  // namespace
-
-std::vector<std::string_view> architectures() {
-  std::vector<std::string_view> names;
-  for (const Entry& entry : kRegistry) names.push_back(entry.name);
-  return names;
-}
 
 Result<std::unique_ptr<Model>> bind_model(const ModelConfig& config, WeightLoader& weights) {
   std::string known;

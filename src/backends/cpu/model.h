@@ -2,8 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <string_view>
-#include <vector>
 
 #include "backends/cpu/ops.h"
 #include "backends/cpu/weight_loader.h"
@@ -18,8 +16,6 @@ class Model {
   virtual ~Model() = default;
   virtual Ops::Tensor forward(Ops& ops) const = 0;  // logits [S, vocabulary] of the step that `ops` holds
 };
-
-std::vector<std::string_view> architectures();
 
 // Errors: kUnsupported, naming the architecture and the known ones; those of the file's tensors.
 Result<std::unique_ptr<Model>> bind_model(const ModelConfig& config, WeightLoader& weights);

@@ -7,6 +7,11 @@
 
 namespace linnet {
 
+void print_piece(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+}
+
 Answer read_answer(TextStream& stream, AnswerWaker& waker, const std::function<void(std::string_view)>& print) {
   const auto start = std::chrono::steady_clock::now();
   const auto elapsed = [start] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };

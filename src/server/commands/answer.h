@@ -35,6 +35,9 @@ struct Answer {
   double total_s = 0;
 };
 
+// Writes a piece of an answer to stdout, at once.
+void print_piece(std::string_view text);
+
 // Hands each piece of text to `print` and returns the whole; an interrupt cancels the answer.
 Answer read_answer(TextStream& stream, AnswerWaker& waker, const std::function<void(std::string_view)>& print);
 

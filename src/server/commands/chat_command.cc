@@ -30,10 +30,7 @@ std::string dump(const Json& messages) { return messages.dump(-1, ' ', false, Js
 // One turn: the answer is printed and joins the history. An interrupted answer stays in it as far as it was said.
 Status answer_turn(TextEngine& engine, AnswerWaker& waker, Json& messages) {
   LINNET_ASSIGN(TextStream stream, engine.submit(TextRequest{.prompt = ChatPrompt{.messages_json = dump(messages)}}));
-  const Answer answer = read_answer(stream, waker, [](std::string_view text) {
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    std::fflush(stdout);
-  });
+  const Answer answer = read_answer(stream, waker, print_piece);
   std::printf("\n");
   std::fflush(stdout);
   if (answer.finish.error) return *answer.finish.error;

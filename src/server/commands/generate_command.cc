@@ -27,11 +27,6 @@ struct GenerateFlags {
   bool ignore_eos = false;
 };
 
-void print_piece(std::string_view text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fflush(stdout);
-}
-
 Status generate(const GenerateFlags& flags) {
   LINNET_ASSIGN(const LoadOptions options, load_options(flags.model));
   const std::string prompt =
