@@ -7,10 +7,31 @@
 
 namespace linnet {
 
+enum class RopeKind : std::uint8_t {
+  kDefault,
+  kLinear,    // positions divided by `factor`
+  kLlama3,    // long wavelengths divided by `factor`, those between blended (Llama 3.1)
+  kYarn,      // frequencies blended by how often they turn within the original context (Peng et al. 2023)
+  kLongRope,  // one divisor a frequency: `short_factor` or `long_factor` (Ding et al. 2024; Phi 3)
+};
+
+// Rotary positions (Su et al. 2021) with what a file says about stretching them. Fields beyond the first four belong to the kinds
+// that name them.
 struct RopeConfig {
+  RopeKind kind = RopeKind::kDefault;
   float theta = 10000.0F;
-  bool interleaved = false;               // pairs are (2i, 2i + 1) instead of (i, i + head_dim / 2)
-  std::vector<float> frequency_divisors;  // [head_dim / 2]; empty: all 1 (Llama 3 files carry them)
+  bool interleaved = false;               // pairs are (2i, 2i + 1) instead of (i, i + dims / 2)
+  std::vector<float> frequency_divisors;  // [head_dim / 2]; empty: all 1 (GGUF files of Llama 3 carry them)
+  float factor = 1.0F;                    // linear, llama3, yarn, longrope
+  std::int32_t original_context = 0;      // tokens; llama3, yarn, longrope
+  float low_freq_factor = 1.0F;           // llama3
+  float high_freq_factor = 4.0F;          // llama3
+  float beta_fast = 32.0F;                // yarn
+  float beta_slow = 1.0F;                 // yarn
+  float mscale = 1.0F;                    // yarn
+  float mscale_all_dim = 0.0F;            // yarn
+  std::vector<float> short_factor;        // longrope, [head_dim / 2]
+  std::vector<float> long_factor;         // longrope, [head_dim / 2]
 
   bool operator==(const RopeConfig&) const = default;
 };
@@ -28,6 +49,8 @@ struct ModelConfig {
   std::int32_t context_max = 0;  // tokens that the model was made for
   float rms_norm_eps = 1e-5F;
   bool tied_embeddings = false;  // the head is the embedding
+  bool attention_bias = false;   // q, k, v and output projections have biases
+  bool mlp_bias = false;         // gate, up and down projections have biases
   RopeConfig rope;
 
   bool operator==(const ModelConfig&) const = default;

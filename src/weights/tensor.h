@@ -14,6 +14,16 @@ namespace linnet {
 // Formats as GGUF defines them: numbers, or blocks of numbers along a row that share scales.
 enum class DType : std::uint8_t { kF32, kF16, kBF16, kQ4_0, kQ4_1, kQ5_0, kQ5_1, kQ8_0, kQ4_K, kQ5_K, kQ6_K };
 
+// MLX's affine quantization, where scales lie beside the codes: w = scale * code + bias, a scale and a bias for each group of
+// columns.
+struct AffineGroups {
+  std::int32_t bits = 0;              // of a code: 2, 3, 4, 5, 6 or 8
+  std::int32_t group = 0;             // columns that share a scale: 32, 64 or 128
+  DType type = DType::kF32;           // of scales and biases: F32, F16 or BF16
+  std::span<const std::byte> scales;  // [rows, cols / group]
+  std::span<const std::byte> biases;  // [rows, cols / group]
+};
+
 struct DTypeInfo {
   DType dtype{};
   std::string_view name;            // "Q4_0"
@@ -34,15 +44,17 @@ std::optional<DType> dtype_from_gguf(std::uint32_t gguf_type);
 std::optional<std::size_t> tensor_bytes(DType dtype, std::int64_t rows, std::int64_t cols);
 
 // Row-major [rows, cols]; a vector has rows = 1. Does not own `data`: valid as long as the file it came from.
-// Invariant, for tensors from files: data.size() == tensor_bytes(dtype, rows, cols). Nothing is promised about the numbers
-// inside.
+// Invariant, for tensors from files: data.size() == tensor_bytes(dtype, rows, cols), or with `affine` rows * cols * bits / 8.
+// Nothing is promised about the numbers inside.
 struct Tensor {
-  DType dtype = DType::kF32;
+  DType dtype = DType::kF32;  // means nothing where `affine` is present
   std::int64_t rows = 0;
   std::int64_t cols = 0;
-  std::span<const std::byte> data;
+  std::span<const std::byte> data;     // with `affine`: codes, each row one little-endian stream of bits, lowest first
+  std::optional<AffineGroups> affine;  // of matrices in MLX's folders
 
   std::size_t row_bytes() const {
+    if (affine) return static_cast<std::size_t>(cols * affine->bits / 8);
     const DTypeInfo& info = dtype_info(dtype);
     return static_cast<std::size_t>(cols / info.block_elements) * static_cast<std::size_t>(info.block_bytes);
   }
