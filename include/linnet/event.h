@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <variant>
 
 #include "linnet/ids.h"
@@ -21,6 +22,7 @@ struct Usage {
   std::int32_t prompt_tokens = 0;
   std::int32_t cached_tokens = 0;      // of the prompt, not computed again
   std::int32_t completion_tokens = 0;  // generated, an end token included
+  std::int32_t reasoning_tokens = 0;   // of these, in text: inside the reasoning part
 
   bool operator==(const Usage&) const = default;
 };
@@ -35,6 +37,7 @@ struct FinishEvent {
   FinishReason reason = FinishReason::kStop;
   Usage usage;
   std::optional<Error> error;  // present if and only if reason is kError
+  std::string stop_string{};   // in text: the stop string that ended the answer; empty: none did
 
   bool operator==(const FinishEvent&) const = default;
 };

@@ -26,6 +26,8 @@ struct ChatPrompt {
   std::string tools_json;          // array of tool objects; empty: none
   std::string template_args_json;  // object merged into the template's variables; empty: none
   bool add_generation_prompt = true;
+  // The same conversation in shapes that stricter templates take; tried in order when the template refuses messages_json.
+  std::vector<std::string> fallback_messages_json;
 };
 
 struct TextRequest {
@@ -35,10 +37,15 @@ struct TextRequest {
   std::vector<std::string> stop;  // generation ends before the first of these in the text; empty strings are ignored
   bool ignore_eos = false;        // end tokens do not end the answer
   std::int32_t priority = 0;
+  bool split_reasoning = true;  // false: reasoning and its markers stay in the content
 };
+
+// Which part of an answer a text belongs to.
+enum class TextChannel { kContent, kReasoning };
 
 struct TextDelta {
   std::string text;  // valid UTF-8, never empty
+  TextChannel channel = TextChannel::kContent;
 
   bool operator==(const TextDelta&) const = default;
 };
@@ -80,9 +87,12 @@ struct ModelCard {
   std::int32_t context = 0;  // tokens of prompt + answer
   std::int32_t vocabulary = 0;
   bool has_chat_template = false;
-  std::string backend;       // "cpu", "mlx"
-  std::string kernels;       // instruction set of the kernels, "amx", "avx512", "portable", ...
-  std::int32_t threads = 0;  // kernel threads
+  bool reasons = false;           // its answers have a reasoning part, which is told from the content
+  bool reasoning_switch = false;  // the template reads enable_thinking
+  bool reasoning_effort = false;  // the template reads reasoning_effort
+  std::string backend;            // "cpu", "mlx"
+  std::string kernels;            // instruction set of the kernels, "amx", "avx512", "portable", ...
+  std::int32_t threads = 0;       // kernel threads
   // What one token costs, for limits: weights read by a lone decode row, KV read for each token of context, and operations of
   // the layers' matrices (the head is computed for sampled tokens only).
   double weight_bytes_per_token = 0;
