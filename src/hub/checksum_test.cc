@@ -1,4 +1,4 @@
-#include "hub/sha256.h"
+#include "hub/checksum.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@ namespace linnet {
 namespace {
 
 // The published examples of FIPS 180-4, and (by coreutils' sha256sum) zeros that take several reads of the file.
-TEST(Sha256, PublishedExamples) {
+TEST(Checksum, PublishedExamples) {
   struct Case {
     std::string content;
     std::string digest;
@@ -34,7 +34,23 @@ TEST(Sha256, PublishedExamples) {
   std::filesystem::remove_all(pattern);
 }
 
-TEST(Sha256, AMissingFileIsNamed) {
+// By `git hash-object`; the content comes in two parts.
+TEST(Checksum, GitNamesBlobs) {
+  const struct {
+    std::string content;
+    const char* name;
+  } cases[] = {{"", "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"},
+               {"hello\n", "ce013625030ba8dba906f756967f9e9ca394464a"},
+               {"{\"model_type\": \"llama\"}", "230d5f4da0da586aad26ead694ea67cd15bd6df1"}};
+  for (const auto& c : cases) {
+    Checksum checksum = Checksum::git_blob(c.content.size());
+    checksum.add(std::string_view(c.content).substr(0, c.content.size() / 2));
+    checksum.add(std::string_view(c.content).substr(c.content.size() / 2));
+    EXPECT_EQ(checksum.finish(), c.name) << c.content;
+  }
+}
+
+TEST(Checksum, AMissingFileIsNamed) {
   const Result<std::string> digest = sha256_of_file("/nowhere/at/all");
   ASSERT_FALSE(digest.ok());
   EXPECT_EQ(digest.error().code, ErrorCode::kIo);
