@@ -292,6 +292,9 @@ void Engine::Impl::end_waiting(Submission& submission, FinishReason reason, std:
 }
 
 void Engine::Impl::retire_ended() {
+  for (const auto& request : active_) {
+    if (request->ended) executor_->release(request->sequence.id());
+  }
   std::erase_if(active_, [](const auto& request) { return request->ended; });
 }
 

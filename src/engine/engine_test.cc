@@ -223,6 +223,23 @@ TEST(Engine, AFailedStepEndsItsRowsAndTheEngineGoesOn) {
   EXPECT_EQ(rig.read_all(handles[2]), lone_answer(request, rig.info()));
 }
 
+TEST(Engine, EverySequenceIsReleasedOnce) {
+  EngineRig rig;
+  RequestHandle finishing = rig.submit({.prompt = prompt_of(3), .max_tokens = 2});
+  RequestHandle cancelled = rig.submit({.prompt = prompt_of(5), .max_tokens = 20});
+  rig.engine().step();
+  EXPECT_EQ(rig.executor().released(), 0U);
+  rig.engine().step();
+  EXPECT_EQ(rig.executor().released(), 1U);  // two tokens are out
+  cancelled.cancel();
+  rig.run();
+  EXPECT_EQ(rig.executor().released(), 2U);
+  rig.executor().fail_collect(0);
+  RequestHandle failing = rig.submit({.prompt = prompt_of(4), .max_tokens = 3});
+  rig.run();
+  EXPECT_EQ(rig.executor().released(), 3U);
+}
+
 TEST(Engine, StopEndsEveryOpenRequestOnce) {
   EngineRig rig({.max_rows = 1});
   RequestHandle running = rig.submit({.prompt = prompt_of(3), .max_tokens = 30});

@@ -75,6 +75,8 @@ class Executor {
   virtual void sample(Ticket ticket, std::span<const RowSampling> rows) = 0;
   // The one synchronisation of a step. The result stays valid until the next launch().
   virtual Result<const StepResult*> collect(Ticket ticket) = 0;
+  // No later plan will name this sequence: what is kept for it alone may go. Between steps; also of sequences that never ran.
+  virtual void release(SequenceId /*sequence*/) {}
 };
 
 }  // namespace linnet

@@ -47,12 +47,14 @@ class FakeExecutor final : public Executor {
   Ticket launch(const StepPlan& plan) override;
   void sample(Ticket ticket, std::span<const RowSampling> rows) override;
   Result<const StepResult*> collect(Ticket ticket) override;
+  void release(SequenceId /*sequence*/) override { ++released_; }
 
   // From now on the `nth` collect() (0: the next) fails as a whole; the `nth` sampled row is marked as failed.
   void fail_collect(std::uint64_t nth) { failing_collects_.push_back(collects_ + nth); }
   void fail_row(std::uint64_t nth) { failing_rows_.push_back(rows_sampled_ + nth); }
 
   std::uint64_t steps() const { return collects_; }
+  std::uint64_t released() const { return released_; }  // sequences
   // Of all steps so far.
   std::uint64_t tokens_computed() const { return tokens_computed_; }
 
@@ -81,6 +83,7 @@ class FakeExecutor final : public Executor {
   StepResult result_;
   std::uint64_t launches_ = 0;
   std::uint64_t collects_ = 0;
+  std::uint64_t released_ = 0;
   std::uint64_t rows_sampled_ = 0;
   std::uint64_t tokens_computed_ = 0;
 };

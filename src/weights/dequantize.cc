@@ -1,27 +1,13 @@
 #include "weights/dequantize.h"
 
-#include <bit>
 #include <cstring>
 
 #include "base/check.h"
+#include "weights/gguf_blocks.h"
 #include "weights/half.h"
 
 namespace linnet {
 namespace {
-
-static_assert(std::endian::native == std::endian::little, "the formats are little-endian, and read as they lie");
-
-template <class T>
-T load(const std::byte* at) {
-  T value;
-  std::memcpy(&value, at, sizeof value);
-  return value;
-}
-
-float load_half(const std::byte* at) { return half_to_float(load<std::uint16_t>(at)); }
-
-int low_nibble(std::byte b) { return static_cast<int>(b & std::byte{0x0F}); }
-int high_nibble(std::byte b) { return static_cast<int>(b >> 4); }
 
 // Each function below takes one block and writes its elements: 32 of the first five formats, 256 of the last three.
 
@@ -44,13 +30,10 @@ void block_q4_1(const std::byte* block, float* out) {
   }
 }
 
-// Bit 4 of element i of a block is bit i of the 32 at `bits`.
-int fifth_bit(std::uint32_t bits, int i) { return static_cast<int>((bits >> i) & 1U) << 4; }
-
 // scale, fifth bits, codes as in Q4_0.
 void block_q5_0(const std::byte* block, float* out) {
   const float scale = load_half(block);
-  const auto bits = load<std::uint32_t>(block + 2);
+  const auto bits = load_little<std::uint32_t>(block + 2);
   for (int i = 0; i < 16; ++i) {
     out[i] = static_cast<float>((low_nibble(block[6 + i]) | fifth_bit(bits, i)) - 16) * scale;
     out[i + 16] = static_cast<float>((high_nibble(block[6 + i]) | fifth_bit(bits, i + 16)) - 16) * scale;
@@ -61,7 +44,7 @@ void block_q5_0(const std::byte* block, float* out) {
 void block_q5_1(const std::byte* block, float* out) {
   const float scale = load_half(block);
   const float minimum = load_half(block + 2);
-  const auto bits = load<std::uint32_t>(block + 4);
+  const auto bits = load_little<std::uint32_t>(block + 4);
   for (int i = 0; i < 16; ++i) {
     out[i] = static_cast<float>(low_nibble(block[8 + i]) | fifth_bit(bits, i)) * scale + minimum;
     out[i + 16] = static_cast<float>(high_nibble(block[8 + i]) | fifth_bit(bits, i + 16)) * scale + minimum;
@@ -71,20 +54,7 @@ void block_q5_1(const std::byte* block, float* out) {
 // scale, 32 signed bytes.
 void block_q8_0(const std::byte* block, float* out) {
   const float scale = load_half(block);
-  for (int i = 0; i < 32; ++i) out[i] = static_cast<float>(load<std::int8_t>(block + 2 + i)) * scale;
-}
-
-struct ScaleAndMinimum {
-  int scale;
-  int minimum;
-};
-
-// Q4_K and Q5_K: eight pairs of 6-bit numbers in 12 bytes. Pairs 0 .. 3 are the low 6 bits of bytes i and i + 4; pairs 4 .. 7 are
-// the nibbles of byte i + 4, with the upper 2 bits of bytes i - 4 and i on top.
-ScaleAndMinimum six_bit_pair(const std::byte* packed, int i) {
-  const auto at = [&](int j) { return static_cast<int>(packed[j]); };
-  if (i < 4) return {at(i) & 63, at(i + 4) & 63};
-  return {(at(i + 4) & 0x0F) | ((at(i - 4) >> 6) << 4), (at(i + 4) >> 4) | ((at(i) >> 6) << 4)};
+  for (int i = 0; i < 32; ++i) out[i] = static_cast<float>(load_little<std::int8_t>(block + 2 + i)) * scale;
 }
 
 // scale of scales, scale of minimums, 12 bytes of pairs for 8 groups of 32, 128 bytes of codes: groups 2j and 2j + 1 are the low
@@ -133,7 +103,7 @@ void block_q6_k(const std::byte* block, float* out) {
     const std::byte low = block[64 * half + 32 * (j % 2) + i];
     const int upper = static_cast<int>(block[128 + 32 * half + i] >> (2 * j)) & 3;
     const int code = ((j < 2 ? low_nibble(low) : high_nibble(low)) | (upper << 4)) - 32;
-    const auto group_scale = load<std::int8_t>(block + 192 + element / 16);
+    const auto group_scale = load_little<std::int8_t>(block + 192 + element / 16);
     out[element] = scale * static_cast<float>(group_scale) * static_cast<float>(code);
   }
 }
@@ -156,7 +126,7 @@ void dequantize_row(DType dtype, const std::byte* row, std::int64_t cols, float*
       return each_block(dtype, row, cols, out, [](const std::byte* at, float* to) { *to = load_half(at); });
     case DType::kBF16:
       return each_block(dtype, row, cols, out,
-                        [](const std::byte* at, float* to) { *to = bfloat16_to_float(load<std::uint16_t>(at)); });
+                        [](const std::byte* at, float* to) { *to = bfloat16_to_float(load_little<std::uint16_t>(at)); });
     case DType::kQ4_0:
       return each_block(dtype, row, cols, out, block_q4_0);
     case DType::kQ4_1:

@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "backends/cpu/memory.h"
 #include "base/check.h"
+#include "base/memory_budget.h"
 #include "linnet/version.h"
 
 namespace linnet::cpu {

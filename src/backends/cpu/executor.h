@@ -9,11 +9,11 @@
 
 #include "backends/cpu/kernels/kernel_set.h"
 #include "backends/cpu/kv_blocks.h"
-#include "backends/cpu/memory.h"
 #include "backends/cpu/model.h"
 #include "backends/cpu/ops.h"
 #include "backends/cpu/pool.h"
 #include "backends/cpu/region.h"
+#include "base/memory_budget.h"
 #include "engine/executor.h"
 #include "exec/sampler.h"
 #include "linnet/status.h"

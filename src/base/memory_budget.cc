@@ -1,4 +1,4 @@
-#include "backends/cpu/memory.h"
+#include "base/memory_budget.h"
 
 #include <unistd.h>
 
@@ -8,7 +8,7 @@
 #include <fstream>
 #include <string>
 
-namespace linnet::cpu {
+namespace linnet {
 namespace {
 
 constexpr double kShare = 0.75;
@@ -73,4 +73,4 @@ Status MemoryLeft::take(std::uint64_t bytes, const std::string& purpose) {
   return {};
 }
 
-}  // namespace linnet::cpu
+}  // namespace linnet

@@ -6,7 +6,7 @@
 
 #include "linnet/status.h"
 
-namespace linnet::cpu {
+namespace linnet {
 
 // 75 % of the machine's memory or of this process's cgroups' limits, whichever is least; bytes.
 std::uint64_t default_memory_budget();
@@ -27,4 +27,4 @@ class MemoryLeft {
   std::uint64_t left_;
 };
 
-}  // namespace linnet::cpu
+}  // namespace linnet
