@@ -1,18 +1,22 @@
-// What a request tells its consumer: tokens, then exactly one final event.
+// What a sequence tells its consumer: tokens, then exactly one final event.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <span>
 #include <variant>
 
 #include "linnet/ids.h"
+#include "linnet/sampling.h"
 #include "linnet/status.h"
 
 namespace linnet {
 
 enum class FinishReason {
-  kStop,       // an end token, or (in text) a stop string
+  kStop,       // an end token, the end of a grammar, or (in text) a stop string
   kLength,     // max_tokens or the context's end
   kCancelled,  // by the consumer
   kError,      // FinishEvent::error says what
@@ -27,8 +31,27 @@ struct Usage {
   bool operator==(const Usage&) const = default;
 };
 
+struct TokenLogprob {
+  TokenId token{};
+  float logprob = 0;  // natural logarithm
+
+  bool operator==(const TokenLogprob&) const = default;
+};
+
+// Of one generated token, in the distribution before top_p, min_p, XTC, top_k and temperature. A value: copying allocates
+// nothing.
+struct TokenLogprobs {
+  float logprob = 0;                                // of the token itself
+  std::int32_t top_count = 0;                       // as many as were asked for
+  std::array<TokenLogprob, kTopLogprobsMax> top{};  // the first top_count: the most likely tokens, ties to the lower id
+
+  std::span<const TokenLogprob> most_likely() const { return std::span(top).first(static_cast<std::size_t>(top_count)); }
+  bool operator==(const TokenLogprobs&) const = default;
+};
+
 struct TokenEvent {
   TokenId token{};
+  std::optional<TokenLogprobs> logprobs;  // present if the request asked for them
 
   bool operator==(const TokenEvent&) const = default;
 };

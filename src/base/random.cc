@@ -16,8 +16,8 @@ std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter, std::a
   return counter;
 }
 
-std::uint64_t random_bits(std::uint64_t seed, std::uint64_t step) {
-  const auto words = philox({static_cast<std::uint32_t>(step), static_cast<std::uint32_t>(step >> 32U), 0, 0},
+std::uint64_t random_bits(std::uint64_t seed, std::uint64_t step, std::uint32_t stream) {
+  const auto words = philox({static_cast<std::uint32_t>(step), static_cast<std::uint32_t>(step >> 32U), stream, 0},
                             {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32U)});
   return (std::uint64_t{words[1]} << 32U) | words[0];
 }

@@ -10,8 +10,9 @@ namespace linnet {
 // under the 64-bit key.
 std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key);
 
-// 64 uniform bits for one (seed, step). All the randomness of a sampled token.
-std::uint64_t random_bits(std::uint64_t seed, std::uint64_t step);
+// 64 uniform bits for one (seed, step). All the randomness of a sampled token; a second decision at the same step takes another
+// `stream`.
+std::uint64_t random_bits(std::uint64_t seed, std::uint64_t step, std::uint32_t stream = 0);
 
 // Mixes 64 bits so that each input bit moves every output bit (the finaliser of SplitMix64). For hashes, not for secrets.
 constexpr std::uint64_t mix64(std::uint64_t x) {

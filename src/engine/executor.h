@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "exec/row_context.h"
+#include "linnet/event.h"
 #include "linnet/sampling.h"
 #include "linnet/status.h"
 #include "sched/step_plan.h"
@@ -15,19 +17,19 @@ namespace linnet {
 
 enum class Ticket : std::uint64_t {};  // one launched step
 
-// How one row of a launched plan turns logits into tokens; in the order of StepPlan::rows, one for each row (unused where samples
-// = 0).
+// How one row of a launched plan turns logits into tokens (Sampler, src/exec/sampler.h); in the order of StepPlan::rows, one for
+// each row (unused where samples = 0).
 struct RowSampling {
   SamplingParams params;
-
-  bool operator==(const RowSampling&) const = default;
+  RowContext context;  // of its last sample; RowContext::of_sample gives that of the others
 };
 
 // Tokens of one row, in order; `samples` of them. `failed`: its logits were not finite; its tokens mean nothing, other rows
-// stand.
+// stand. `logprobs_begin`: where those of its tokens begin, one for each, if its RowSampling asks for logprobs.
 struct RowResult {
   std::int32_t token_begin = 0;  // into StepResult::tokens
   std::int32_t token_count = 0;
+  std::int32_t logprobs_begin = 0;  // into StepResult::logprobs
   bool failed = false;
 
   bool operator==(const RowResult&) const = default;
@@ -36,6 +38,7 @@ struct RowResult {
 struct StepResult {
   std::vector<RowResult> rows;  // in the order of StepPlan::rows
   std::vector<TokenId> tokens;
+  std::vector<TokenLogprobs> logprobs;  // of the rows that ask for them
 
   std::span<const TokenId> of(const RowResult& row) const {
     return std::span(tokens).subspan(static_cast<std::size_t>(row.token_begin), static_cast<std::size_t>(row.token_count));

@@ -19,7 +19,9 @@ constexpr std::size_t kBlock = 64;  // logits
 constexpr float kBucketsPerUnit = 16;
 constexpr std::size_t kBuckets = 480;  // of distances 0 .. -kWeightlessBelow from the largest logit; one more for what is beyond
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-// ln x for 0 < x <= 1, the same bits on every machine: x = m * 2^e, ln m = 2 atanh((m - 1) / (m + 1)).
+constexpr std::uint32_t kXtcStream = 1;  // of random bits
+
+// ln x for x > 0, the same bits on every machine: x = m * 2^e, ln m = 2 atanh((m - 1) / (m + 1)).
 double natural_log(double x) {
   int exponent = 0;
   const double m = std::frexp(x, &exponent);  // 0.5 .. 1; exact
@@ -35,6 +37,9 @@ std::uint64_t scaled_draw(std::uint64_t bits, std::uint64_t total) {
   __extension__ using Wide = unsigned __int128;
   return static_cast<std::uint64_t>((static_cast<Wide>(bits) * total) >> 64U);
 }
+
+// 0 <= u < 1.
+double uniform(std::uint64_t bits) { return static_cast<double>(bits >> 11U) * 0x1p-53; }
 
 std::span<const float> block_of(std::span<const float> logits, std::size_t block) {
   return logits.subspan(block * kBlock, std::min(kBlock, logits.size() - block * kBlock));
@@ -87,7 +92,7 @@ std::size_t bucket_of(float distance) {
 
 }  // namespace
 
-Sampler::Sampler(std::int32_t vocabulary) {
+Sampler::Sampler(std::int32_t vocabulary) : rules_(vocabulary) {
   CHECK(vocabulary >= 1 && vocabulary <= (1 << 20));
   const auto tokens = static_cast<std::size_t>(vocabulary);
   const std::size_t blocks = (tokens + kBlock - 1) / kBlock;
@@ -99,16 +104,42 @@ Sampler::Sampler(std::int32_t vocabulary) {
   weights_.resize(tokens);
 }
 
-std::optional<TokenId> Sampler::sample(std::span<const float> logits, const SamplingParams& params, std::uint64_t step) {
+std::optional<TokenId> Sampler::sample(std::span<const float> logits, const SamplingParams& params, const RowContext& context,
+                                       std::uint64_t step) {
   CHECK(logits.size() == candidates_.size());
-  if (!scan(logits)) return std::nullopt;
-  if (params.temperature == 0 || params.top_k == 1) return most_likely(logits);
+  logits_ = rules_.apply(logits, params, context, step);
+  if (!scan(logits_)) return std::nullopt;
+  const bool xtc = params.xtc_probability > 0 && uniform(random_bits(params.seed, step, kXtcStream)) < params.xtc_probability;
+  if (params.temperature == 0 || (params.top_k == 1 && !xtc)) return most_likely(logits_);
   // Neither infinite nor 0: their products with 0 and infinity would be NaN.
   using Limits = std::numeric_limits<float>;
   const float scale = std::clamp(1 / params.temperature, Limits::min(), Limits::max());
   const std::uint64_t bits = random_bits(params.seed, step);
-  const bool all = params.top_p >= 1 && params.min_p <= 0 && params.top_k <= 0;
-  return all ? draw_all(logits, scale, bits) : draw_survivors(logits, scale, bits, last_survivor(logits, params));
+  if (!xtc && params.top_p >= 1 && params.min_p <= 0 && params.top_k <= 0) return draw_all(logits_, scale, bits);
+  SamplingParams before_xtc = params;
+  if (xtc) before_xtc.top_k = 0;
+  std::size_t count = gather_survivors(logits_, last_survivor(logits_, before_xtc));
+  if (xtc) count = drop_top_choices(count, params, context);
+  return draw_candidates(count, scale, bits);
+}
+
+TokenLogprobs Sampler::logprobs(TokenId token, std::int32_t top_count) {
+  CHECK(top_count >= 0 && top_count <= kTopLogprobsMax && index_of(token) < logits_.size());
+  const double log_total = natural_log(static_cast<double>(total_weight(logits_, 1)) / kWeightOfOne);
+  const auto logprob_of = [&](float logit) {
+    return static_cast<float>(static_cast<double>(logit) - static_cast<double>(max_) - log_total);
+  };
+  TokenLogprobs result{.logprob = logprob_of(logits_[index_of(token)]),
+                       .top_count = std::min(top_count, static_cast<std::int32_t>(logits_.size()))};
+  if (result.top_count == 0) return result;
+  const auto wanted = static_cast<std::size_t>(result.top_count);
+  const std::size_t count = gather_survivors(logits_, last_of_top_k(logits_, wanted));
+  CHECK(count == wanted);
+  std::sort(candidates_.begin(), candidates_.begin() + result.top_count, before);
+  for (std::size_t rank = 0; rank < count; ++rank) {
+    result.top[rank] = {.token = TokenId{candidates_[rank].token}, .logprob = logprob_of(candidates_[rank].logit)};
+  }
+  return result;
 }
 
 // Fills block_max_ and max_; false if the row failed.
@@ -247,14 +278,19 @@ std::size_t Sampler::shortest_beginning(std::size_t count, std::uint64_t mass) {
   return count;
 }
 
-TokenId Sampler::draw_all(std::span<const float> logits, float scale, std::uint64_t bits) {
+// Fills block_weight_; their sum.
+std::uint64_t Sampler::total_weight(std::span<const float> logits, float scale) {
   std::uint64_t total = 0;
   for (std::size_t block = 0; block < block_max_.size(); ++block) {
     const bool heavy = (block_max_[block] - max_) * scale >= kWeightlessBelow;
     block_weight_[block] = heavy ? sum_of_weights(block_of(logits, block), max_, scale) : 0;
     total += block_weight_[block];
   }
-  std::uint64_t left = scaled_draw(bits, total);
+  return total;
+}
+
+TokenId Sampler::draw_all(std::span<const float> logits, float scale, std::uint64_t bits) {
+  std::uint64_t left = scaled_draw(bits, total_weight(logits, scale));
   std::size_t block = 0;
   while (left >= block_weight_[block]) left -= block_weight_[block++];
   for (std::size_t token = block * kBlock;; ++token) {
@@ -264,8 +300,8 @@ TokenId Sampler::draw_all(std::span<const float> logits, float scale, std::uint6
   }
 }
 
-// Draws among the tokens that rank up to and with `last`.
-TokenId Sampler::draw_survivors(std::span<const float> logits, float scale, std::uint64_t bits, Ranked last) {
+// Candidates are the tokens that rank up to and with `last`, in the order of ids; how many.
+std::size_t Sampler::gather_survivors(std::span<const float> logits, Ranked last) {
   const std::size_t gathered = gather(logits, last.logit);
   std::size_t survivors = 0;
   for (std::size_t index = 0; index < gathered; ++index) {
@@ -273,9 +309,41 @@ TokenId Sampler::draw_survivors(std::span<const float> logits, float scale, std:
     candidates_[survivors] = candidate;
     survivors += before(last, candidate) ? 0U : 1U;
   }
+  return survivors;
+}
+
+// xtc, then top_k, of the first `count` candidates in the order of ids, which they keep; how many are left.
+std::size_t Sampler::drop_top_choices(std::size_t count, const SamplingParams& params, const RowContext& context) {
+  const auto end_of = [this](std::size_t size) { return candidates_.begin() + static_cast<std::ptrdiff_t>(size); };
+  const double threshold = static_cast<double>(params.xtc_threshold) * static_cast<double>(total_weight(logits_, 1));
+  float least_above = kInfinity;
+  for (std::size_t index = 0; index < count; ++index) {
+    const float logit = candidates_[index].logit;
+    if (static_cast<double>(weight_of(logit - max_)) > threshold) least_above = std::min(least_above, logit);
+  }
+  const auto is_among = [](std::int32_t token, std::span<const TokenId> tokens) {
+    return std::find(tokens.begin(), tokens.end(), TokenId{token}) != tokens.end();
+  };
+  const auto dropped = [&](const Ranked& candidate) {
+    return candidate.logit > least_above && !is_among(candidate.token, context.end_tokens) &&
+           !is_among(candidate.token, context.xtc_exempt);
+  };
+  count = static_cast<std::size_t>(std::remove_if(candidates_.begin(), end_of(count), dropped) - candidates_.begin());
+  const auto top_k = static_cast<std::size_t>(std::max(params.top_k, 0));
+  if (top_k == 0 || top_k >= count) return count;
+  std::nth_element(candidates_.begin(), end_of(top_k - 1), end_of(count), before);
+  std::sort(candidates_.begin(), end_of(top_k), [](const Ranked& a, const Ranked& b) { return a.token < b.token; });
+  return top_k;
+}
+
+// Draws among the first `count` candidates, which are in the order of ids.
+TokenId Sampler::draw_candidates(std::size_t count, float scale, std::uint64_t bits) {
+  // The most likely may be gone, and what is left too light beside it.
+  float max = -kInfinity;
+  for (std::size_t index = 0; index < count; ++index) max = std::max(max, candidates_[index].logit);
   std::uint64_t total = 0;
-  for (std::size_t index = 0; index < survivors; ++index) {
-    weights_[index] = weight_of((candidates_[index].logit - max_) * scale);
+  for (std::size_t index = 0; index < count; ++index) {
+    weights_[index] = weight_of((candidates_[index].logit - max) * scale);
     total += weights_[index];
   }
   std::uint64_t left = scaled_draw(bits, total);

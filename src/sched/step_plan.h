@@ -25,8 +25,22 @@ struct RowPlan {
   bool operator==(const RowPlan&) const = default;
 };
 
+// A sequence that begins as another: `to` has the KV of the first `tokens` tokens of `from`. Whole blocks are shared, both tables
+// name them and neither writes there; where the tokens end inside a block, that block is copied.
+struct SequenceClone {
+  SequenceId from{};
+  SequenceId to{};
+  std::int32_t tokens = 0;
+  bool copies = false;  // whether they end inside a block
+  BlockId copy_from{};
+  BlockId copy_to{};
+
+  bool operator==(const SequenceClone&) const = default;
+};
+
 // Flat, so that a plan reused from step to step allocates nothing after warm-up.
 struct StepPlan {
+  std::vector<SequenceClone> clones;  // made in this order, before any row
   std::vector<RowPlan> rows;
   std::vector<TokenId> tokens;
   std::vector<BlockId> blocks;
@@ -38,6 +52,7 @@ struct StepPlan {
     return std::span(blocks).subspan(static_cast<std::size_t>(row.block_begin), static_cast<std::size_t>(row.block_count));
   }
   void clear() {
+    clones.clear();
     rows.clear();
     tokens.clear();
     blocks.clear();

@@ -8,12 +8,11 @@
 #include <vector>
 
 #include "linnet/ids.h"
+#include "linnet/request.h"
 #include "linnet/status.h"
 #include "text/tokenizer.h"
 
 namespace linnet {
-
-enum class GrammarKind : std::uint8_t { kJsonSchema, kRegex, kLark };
 
 // The state of one sequence within a grammar. Move-only; fork() for another sequence from the same point. One thread at a time.
 class Grammar {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <string>
 #include <utility>
 
@@ -118,6 +119,7 @@ void CpuExecutor::describe(const ModelConfig& config, const StepLimits& limits) 
       std::string("cpu-") + std::string(kernels_->name) + "-" + kVersion + "-kv-f16-" + std::to_string(kBlockTokens);
   result_.rows.reserve(static_cast<std::size_t>(limits.rows_max));
   result_.tokens.reserve(static_cast<std::size_t>(limits.samples_max));
+  result_.logprobs.reserve(static_cast<std::size_t>(limits.samples_max));
 }
 
 Ticket CpuExecutor::launch(const StepPlan& plan) {
@@ -133,6 +135,9 @@ void CpuExecutor::sample(Ticket ticket, std::span<const RowSampling> rows) {
 
 Result<const StepResult*> CpuExecutor::collect(Ticket ticket) {
   CHECK(ticket == static_cast<Ticket>(tickets_) && plan_ != nullptr);
+  for (const SequenceClone& clone : plan_->clones) {
+    if (clone.copies) std::memcpy(kv_.block(clone.copy_to), kv_.block(clone.copy_from), kv_.layout().block_bytes());
+  }
   pool_->begin_step();
   ops_->begin(*plan_, kv_.blocks());
   const Ops::Tensor logits = model_->forward(*ops_);
@@ -146,32 +151,43 @@ Result<const StepResult*> CpuExecutor::collect(Ticket ticket) {
 void CpuExecutor::sample_rows() {
   result_.rows.clear();
   std::int32_t samples = 0;
+  std::int32_t captures = 0;
   for (std::size_t i = 0; i < plan_->rows.size(); ++i) {
+    const std::int32_t count = plan_->rows[i].samples;
     result_.rows.push_back({.token_begin = samples,
-                            .token_count = plan_->rows[i].samples,
+                            .token_count = count,
+                            .logprobs_begin = captures,
                             .failed = ops_->row_failed(static_cast<std::int32_t>(i))});
-    samples += plan_->rows[i].samples;
+    samples += count;
+    captures += sampling_[i].params.logprobs ? count : 0;
   }
   result_.tokens.resize(static_cast<std::size_t>(samples));
+  result_.logprobs.resize(static_cast<std::size_t>(captures));
   queue_.reset(static_cast<std::int64_t>(plan_->rows.size()));
-  const auto vocabulary = static_cast<std::size_t>(info_.vocabulary);
   pool_->run([&](int thread, int) {
     Sampler& sampler = samplers_[static_cast<std::size_t>(thread)];
-    for (std::int64_t r = 0, end = 0; queue_.take(r, end);) {
-      RowResult& row = result_.rows[static_cast<std::size_t>(r)];
-      for (std::int32_t i = 0; i < row.token_count && !row.failed; ++i) {
-        const auto at = static_cast<std::size_t>(row.token_begin + i);
-        const std::uint64_t step = plan_->rows[static_cast<std::size_t>(r)].sample_step + static_cast<std::uint64_t>(i);
-        const std::optional<TokenId> token =
-            sampler.sample(logits_.subspan(at * vocabulary, vocabulary), sampling_[static_cast<std::size_t>(r)].params, step);
-        if (token) {
-          result_.tokens[at] = *token;
-        } else {
-          row.failed = true;
-        }
-      }
-    }
+    for (std::int64_t r = 0, end = 0; queue_.take(r, end);) sample_row(static_cast<std::size_t>(r), sampler);
   });
+}
+
+void CpuExecutor::sample_row(std::size_t index, Sampler& sampler) {
+  RowResult& row = result_.rows[index];
+  const RowSampling& how = sampling_[index];
+  const auto vocabulary = static_cast<std::size_t>(info_.vocabulary);
+  for (std::int32_t i = 0; i < row.token_count && !row.failed; ++i) {
+    const auto at = static_cast<std::size_t>(row.token_begin + i);
+    const std::uint64_t step = plan_->rows[index].sample_step + static_cast<std::uint64_t>(i);
+    const std::optional<TokenId> token =
+        sampler.sample(logits_.subspan(at * vocabulary, vocabulary), how.params, how.context.of_sample(i, row.token_count), step);
+    if (!token) {
+      row.failed = true;
+      return;
+    }
+    result_.tokens[at] = *token;
+    if (how.params.logprobs) {
+      result_.logprobs[static_cast<std::size_t>(row.logprobs_begin + i)] = sampler.logprobs(*token, *how.params.logprobs);
+    }
+  }
 }
 
 }  // namespace linnet::cpu

@@ -64,6 +64,7 @@ class CpuExecutor final : public Executor {
   Status reserve(const ModelConfig& config, const CpuExecutorOptions& options, MemoryLeft& memory);
   void describe(const ModelConfig& config, const StepLimits& limits);
   void sample_rows();
+  void sample_row(std::size_t index, Sampler& sampler);
 
   const KernelSet* kernels_;
   std::unique_ptr<Pool> pool_;
