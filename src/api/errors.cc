@@ -53,6 +53,32 @@ std::string encode(std::string_view message, std::string_view type, std::string_
          ",\"param\":" + string_or_null(param) + ",\"code\":" + string_or_null(code) + "}}";
 }
 
+std::string_view anthropic_type(int status) {
+  switch (status) {
+    case 401:
+      return "authentication_error";
+    case 403:
+      return "permission_error";
+    case 404:
+      return "not_found_error";
+    case 413:
+      return "request_too_large";
+    case 429:
+      return "rate_limit_error";
+    case 503:
+      return "overloaded_error";
+    case 504:
+      return "timeout_error";
+    default:
+      return status >= 500 ? "api_error" : "invalid_request_error";
+  }
+}
+
+std::string encode_anthropic(int status, std::string_view message) {
+  return "{\"type\":\"error\",\"error\":{\"type\":" + json_string(anthropic_type(status)) +
+         ",\"message\":" + json_string(message) + "}}";
+}
+
 }  // namespace
 
 int http_status(ErrorCode code) { return classify(code).status; }
@@ -63,13 +89,15 @@ std::optional<int> retry_after_s(ErrorCode code) {
   return seconds;
 }
 
-std::string encode_error(const Error& error) {
+std::string encode_error(const Error& error, ErrorShape shape) {
   const ErrorClass kind = classify(error.code);
+  if (shape == ErrorShape::kAnthropic) return encode_anthropic(kind.status, error.message);
   return encode(error.message, kind.type, error.param, kind.code);
 }
 
-std::string encode_http_error(int status, std::string_view message) {
-  return encode(message, status >= 500 ? kServerError : kInvalidRequest, {}, {});
+std::string encode_http_error(int status, std::string_view message, ErrorShape shape) {
+  if (shape == ErrorShape::kAnthropic) return encode_anthropic(status, message);
+  return encode(message, status >= 500 ? kServerError : kInvalidRequest, {}, status == 401 ? "invalid_api_key" : "");
 }
 
 }  // namespace linnet::api

@@ -47,5 +47,24 @@ TEST(Errors, Bytes) {
   EXPECT_EQ(encode_http_error(503, "no"), R"({"error":{"message":"no","type":"server_error","param":null,"code":null}})");
 }
 
+TEST(Errors, AnthropicsShape) {
+  const auto encoded = [](ErrorCode code) { return encode_error({code, "say \"why\"", "field"}, ErrorShape::kAnthropic); };
+  EXPECT_EQ(encoded(ErrorCode::kInvalidArgument),
+            R"({"type":"error","error":{"type":"invalid_request_error","message":"say \"why\""}})");
+  const std::pair<ErrorCode, const char*> rows[] = {
+      {ErrorCode::kNotFound, "not_found_error"},       {ErrorCode::kUnsupported, "invalid_request_error"},
+      {ErrorCode::kTooLarge, "request_too_large"},     {ErrorCode::kQueueFull, "rate_limit_error"},
+      {ErrorCode::kUnavailable, "overloaded_error"},   {ErrorCode::kInternal, "api_error"},
+      {ErrorCode::kDeadlineExceeded, "timeout_error"},
+  };
+  for (const auto& [code, type] : rows) EXPECT_NE(encoded(code).find(std::string("\"") + type + "\""), std::string::npos) << type;
+  EXPECT_EQ(encode_http_error(401, "no", ErrorShape::kAnthropic),
+            R"({"type":"error","error":{"type":"authentication_error","message":"no"}})");
+  EXPECT_EQ(encode_http_error(403, "no", ErrorShape::kAnthropic),
+            R"({"type":"error","error":{"type":"permission_error","message":"no"}})");
+  EXPECT_EQ(encode_http_error(401, "no"),
+            R"({"error":{"message":"no","type":"invalid_request_error","param":null,"code":"invalid_api_key"}})");
+}
+
 }  // namespace
 }  // namespace linnet::api

@@ -1,5 +1,6 @@
 #include "http/connection.h"
 
+#include <boost/asio/ip/tcp.hpp>
 #include <utility>
 
 #include "base/check.h"
@@ -27,12 +28,13 @@ bool advance(std::array<asio::const_buffer, 3>& buffers, std::size_t sent) {
 
 }  // namespace
 
-Connection::Connection(asio::ip::tcp::socket socket, const Limits& limits)
-    : socket_(std::move(socket)), limits_(limits), wakeup_(socket_.get_executor()) {
+Connection::Connection(Transport transport, const Limits& limits)
+    : transport_(std::move(transport)), limits_(limits), wakeup_(transport_.socket().get_executor()) {
   error_code ignored;
-  socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+  transport_.socket().set_option(asio::ip::tcp::no_delay(true), ignored);  // a Unix socket has no such option
   error_code error;
-  socket_.non_blocking(true, error);
+  transport_.socket().native_non_blocking(true, error);
+  if (!error) transport_.socket().non_blocking(true, error);
   broken_ = static_cast<bool>(error);
 }
 
@@ -40,7 +42,7 @@ Connection::~Connection() { CHECK(!readable_wait_ && !writable_wait_ && !broken_
 
 std::size_t Connection::receive() {
   error_code error;
-  const std::size_t received = socket_.read_some(buffer_.prepare(kReceiveBytes), error);
+  const std::size_t received = transport_.read_some(buffer_.prepare(kReceiveBytes), error);
   buffer_.commit(received);
   if (error == asio::error::interrupted || would_block(error)) return received;
   if (error == asio::error::eof) {
@@ -54,7 +56,7 @@ std::size_t Connection::receive() {
 void Connection::wait_readable() {
   if (readable_wait_ || gone()) return;
   readable_wait_ = true;
-  socket_.async_wait(asio::ip::tcp::socket::wait_read, [this](error_code error) {
+  transport_.socket().async_wait(Socket::wait_read, [this](error_code error) {
     readable_wait_ = false;
     if (error && error != asio::error::operation_aborted) broken_ = true;
     if (!error && watching_ahead_) {
@@ -68,7 +70,7 @@ void Connection::wait_readable() {
 void Connection::wait_writable() {
   if (writable_wait_) return;
   writable_wait_ = true;
-  socket_.async_wait(asio::ip::tcp::socket::wait_write, [this](error_code error) {
+  transport_.socket().async_wait(Socket::wait_write, [this](error_code error) {
     writable_wait_ = false;
     if (error) broken_ = true;
     wakeup_.wake();
@@ -79,7 +81,7 @@ void Connection::wait_writable() {
 void Connection::wait_broken() {
   if (broken_wait_ || gone()) return;
   broken_wait_ = true;
-  socket_.async_wait(asio::ip::tcp::socket::wait_error, [this](error_code) {
+  transport_.socket().async_wait(Socket::wait_error, [this](error_code) {
     broken_wait_ = false;
     broken_ = true;
     wakeup_.wake();
@@ -106,7 +108,7 @@ Task<Connection::Fill> Connection::fill_until(bool idle) {
   for (;;) {
     if (gone() || (idle && closing_)) co_return Fill::kEnd;
     if (receive() > 0) co_return Fill::kBytes;
-    wait_readable();
+    transport_.read_wants_room() ? wait_writable() : wait_readable();
     if (gone()) co_return Fill::kEnd;
     const bool woken = co_await wakeup_.sleep();
     if (!woken) co_return Fill::kTimeout;
@@ -117,7 +119,7 @@ Task<bool> Connection::write(std::array<asio::const_buffer, 3> buffers) {
   bool waited = false;
   while (!broken_) {
     error_code error;
-    const std::size_t sent = socket_.write_some(buffers, error);
+    const std::size_t sent = transport_.write_some(buffers, error);
     if (!advance(buffers, sent)) co_return true;
     if (error && !would_block(error) && error != asio::error::interrupted) broken_ = true;
     if (broken_) break;
@@ -137,8 +139,7 @@ Task<bool> Connection::write(asio::const_buffer buffer) {
 }
 
 Task<> Connection::linger() {
-  error_code ignored;
-  socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+  transport_.end_sending();
   wakeup_.set_deadline(limits_.linger_timeout);
   std::size_t dropped = 0;
   while (dropped < limits_.linger_bytes_max) {
@@ -152,8 +153,8 @@ Task<> Connection::linger() {
 Task<> Connection::close() {
   watching_ahead_ = false;
   error_code ignored;
-  socket_.shutdown(asio::ip::tcp::socket::shutdown_both, ignored);
-  socket_.close(ignored);
+  transport_.socket().shutdown(Socket::shutdown_both, ignored);
+  transport_.socket().close(ignored);
   wakeup_.set_deadline(std::nullopt);
   while (readable_wait_ || writable_wait_ || broken_wait_) {
     co_await wakeup_.sleep();
@@ -169,7 +170,7 @@ void Connection::abort() {
   closing_ = true;
   broken_ = true;
   error_code ignored;
-  socket_.close(ignored);
+  transport_.socket().close(ignored);
   wakeup_.wake();
 }
 

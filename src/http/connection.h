@@ -3,13 +3,13 @@
 
 #include <array>
 #include <boost/asio/buffer.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <cstddef>
 #include <optional>
 
 #include "http/limits.h"
 #include "http/task.h"
+#include "http/transport.h"
 #include "http/wakeup.h"
 
 namespace linnet::http {
@@ -23,7 +23,7 @@ class Connection {
  public:
   enum class Fill { kBytes, kEnd, kTimeout };
 
-  Connection(boost::asio::ip::tcp::socket socket, const Limits& limits);
+  Connection(Transport transport, const Limits& limits);
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
   ~Connection();
@@ -62,7 +62,7 @@ class Connection {
   void wait_broken();
   Task<Fill> fill_until(bool idle);
 
-  boost::asio::ip::tcp::socket socket_;
+  Transport transport_;
   const Limits& limits_;
   boost::beast::flat_buffer buffer_;
   Wakeup wakeup_;

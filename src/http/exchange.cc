@@ -24,6 +24,7 @@ std::string response_head(const Exchange& exchange, const Response& response, co
   if (framing.chunked) append_header(head, "transfer-encoding", "chunked");
   append_header(head, "connection", exchange.keep_alive ? "keep-alive" : "close");
   append_header(head, "x-request-id", exchange.request_id);
+  for (const Header& header : exchange.headers) append_header(head, header.name, header.value);
   for (const Header& header : response.headers) append_header(head, header.name, header.value);
   return head.append("\r\n");
 }

@@ -5,16 +5,18 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "http/message.h"
 
 namespace linnet::http {
 
 struct Exchange {
-  bool http_1_1 = true;      // else 1.0: no chunks
-  bool head_only = false;    // HEAD: no body
-  bool keep_alive = false;   // the client wants it, and the request was read to its end
-  std::string request_id{};  // safe to send back
+  bool http_1_1 = true;           // else 1.0: no chunks
+  bool head_only = false;         // HEAD: no body
+  bool keep_alive = false;        // the client wants it, and the request was read to its end
+  std::string request_id{};       // safe to send back
+  std::vector<Header> headers{};  // of every reply to this request: CORS
   std::int64_t unix_time_s = 0;
 };
 

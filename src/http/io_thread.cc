@@ -41,7 +41,7 @@ void IoThread::join() {
   if (thread_.joinable()) thread_.join();
 }
 
-void IoThread::adopt(asio::ip::tcp::socket socket) {
+void IoThread::adopt(Socket socket) {
   Welcome welcome = Welcome::kServe;
   if (counts_.served.fetch_add(1) >= context_.limits.connections_max) {
     --counts_.served;
@@ -54,8 +54,8 @@ void IoThread::adopt(asio::ip::tcp::socket socket) {
   asio::co_spawn(io_, run_connection(std::move(socket), welcome), log_failure);
 }
 
-Task<> IoThread::run_connection(asio::ip::tcp::socket socket, Welcome welcome) {
-  Connection connection(std::move(socket), context_.limits);
+Task<> IoThread::run_connection(Socket socket, Welcome welcome) {
+  Connection connection(Transport(std::move(socket), context_.tls ? &*context_.tls : nullptr), context_.limits);
   // Counted down however the coroutine ends.
   struct Membership {
     IoThread& thread;

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <thread>
 #include <unordered_set>
@@ -32,14 +31,14 @@ class IoThread {
   boost::asio::io_context& io() { return io_; }
   void start();
   // `socket` was made on io(). Serves it, or, if the limit of connections is reached, turns it away.
-  void adopt(boost::asio::ip::tcp::socket socket);
+  void adopt(Socket socket);
   // No further requests; after the drain time, no further answers. The thread ends when its last connection has.
   void drain();
   void join();
 
  private:
   enum class Welcome { kServe, kTurnAway };
-  Task<> run_connection(boost::asio::ip::tcp::socket socket, Welcome welcome);
+  Task<> run_connection(Socket socket, Welcome welcome);
   void begin_drain();
 
   const ServeContext& context_;

@@ -7,12 +7,13 @@
 namespace linnet::http {
 
 struct Limits {
-  std::size_t header_bytes_max = 64 * 1024;              // request line and headers; more is 431
-  std::size_t body_bytes_max = std::size_t{32} << 20;    // after chunked decoding; more is 413
-  std::size_t read_ahead_bytes_max = 64 * 1024;          // pipelined bytes kept while a handler runs
-  std::size_t linger_bytes_max = std::size_t{64} << 20;  // read and dropped after an early refusal, so that it arrives
-  int connections_max = 1024;                            // more are answered 503 and closed
-  int refusals_max = 64;                                 // 503 answers under way at the same time; beyond, closed without one
+  std::size_t header_bytes_max = 64 * 1024;               // request line and headers; more is 431
+  std::size_t body_bytes_max = std::size_t{32} << 20;     // after chunked decoding; more is 413
+  std::size_t bodies_bytes_max = std::size_t{256} << 20;  // of all bodies not yet parsed, together; more is 503
+  std::size_t read_ahead_bytes_max = 64 * 1024;           // pipelined bytes kept while a handler runs
+  std::size_t linger_bytes_max = std::size_t{64} << 20;   // read and dropped after an early refusal, so that it arrives
+  int connections_max = 1024;                             // more are answered 503 and closed
+  int refusals_max = 64;                                  // 503 answers under way at the same time; beyond, closed without one
 
   std::chrono::milliseconds idle_timeout{75'000};    // from connecting, or from the last reply, to a request's first byte
   std::chrono::milliseconds header_timeout{10'000};  // from its first byte to the end of its header; later is 408

@@ -29,10 +29,17 @@ std::string Request::media_type() const {
   return to_lower_ascii(type);
 }
 
+void Request::drop_body() {
+  body = std::string();
+  body_lease.release();
+}
+
 std::string_view reason_phrase(int status) {
   switch (status) {
     case 200:
       return "OK";
+    case 204:
+      return "No Content";
     case 400:
       return "Bad Request";
     case 401:

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "http/body_budget.h"
+
 namespace linnet::http {
 
 struct Header {
@@ -24,11 +26,14 @@ struct Request {
   std::string body;             // chunked encoding removed
   std::string parameter;        // what a route's {name} stood for, decoded
   std::string id;               // the client's x-request-id, or one of ours
+  BodyLease body_lease;         // the body's share of what all bodies may hold
 
   // The first header of that (lower-case) name; empty if there is none.
   std::string_view header(std::string_view name) const;
   // Content-Type without parameters, in lower case; empty if absent.
   std::string media_type() const;
+  // A body that was read for good; answers may take minutes.
+  void drop_body();
 };
 
 struct Response {

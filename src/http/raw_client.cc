@@ -5,6 +5,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,6 +30,16 @@ RawClient::RawClient(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM
   if (::connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) close();
   const int on = 1;
   ::setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
+RawClient RawClient::to_unix_socket(const std::string& path) {
+  RawClient client;
+  client.socket_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  if (::connect(client.socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) client.close();
+  return client;
 }
 
 RawClient::RawClient(RawClient&& other) noexcept

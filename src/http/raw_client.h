@@ -16,11 +16,13 @@ class RawClient {
 
   // Connects to 127.0.0.1:port.
   explicit RawClient(std::uint16_t port);
+  static RawClient to_unix_socket(const std::string& path);
   RawClient(RawClient&& other) noexcept;
   RawClient& operator=(RawClient&&) = delete;
   ~RawClient();
 
   bool connected() const { return socket_ >= 0; }
+  int native() const { return socket_; }
   // False if the server has closed before all was sent.
   bool send(std::string_view bytes);
   // How many bytes the server took within `patience`.
@@ -40,6 +42,7 @@ class RawClient {
   void reset();  // close with RST, as a killed process or a broken network would
 
  private:
+  RawClient() = default;
   bool receive(std::chrono::steady_clock::time_point deadline);
 
   int socket_ = -1;

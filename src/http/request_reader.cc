@@ -36,6 +36,12 @@ Refusal refusal_for(const error_code& error, const Limits& limits) {
   return {.status = 400, .message = "the request is not valid HTTP: " + error.message()};
 }
 
+Refusal bodies_full(const Limits& limits) {
+  return {.status = 503,
+          .message = "the requests under way hold " + bytes(limits.bodies_bytes_max) + " of bodies already; try again",
+          .headers = {{"retry-after", "1"}}};
+}
+
 // Ids come back in a header and in log lines: nothing but letters, digits and a few signs.
 bool is_safe_id(std::string_view id) {
   const auto safe = [](char c) {
@@ -148,6 +154,10 @@ Task<RequestReader::Progress> RequestReader::parse(const char* part) {
         refusal_ = refusal_for(error, context_.limits);
         co_return Progress::kRefused;
       }
+      if (!result_.request.body_lease.grow_to(parser_.get().body().size())) {
+        refusal_ = bodies_full(context_.limits);
+        co_return Progress::kRefused;
+      }
       if (parser_.is_done() || (!parser_.eager() && parser_.is_header_done())) co_return Progress::kDone;
       if (!error && buffer.size() > 0) continue;
     }
@@ -164,6 +174,7 @@ Task<RequestReader::Progress> RequestReader::parse(const char* part) {
 std::optional<Refusal> RequestReader::accept_header() {
   result_.request = to_request(parser_.get());
   Request& request = result_.request;
+  request.body_lease = BodyLease(*context_.bodies);
   result_.exchange.http_1_1 = parser_.get().version() >= 11;
   result_.exchange.head_only = request.method == "HEAD";
   result_.exchange.keep_alive = parser_.is_done() && parser_.keep_alive();
@@ -172,6 +183,11 @@ std::optional<Refusal> RequestReader::accept_header() {
     result_.exchange.keep_alive = false;
     return refusal;
   }
+  result_.exchange.headers = context_.access.cors_headers(request);
+  if (auto denial = context_.access.check(request)) {
+    return Refusal{.status = denial->status, .message = std::move(denial->message), .headers = std::move(denial->headers)};
+  }
+  if (Access::is_preflight(request)) return Refusal{.status = 204, .headers = Access::preflight_headers(request)};
   RouteMatch match = context_.router.match(request.method, request.path);
   request.parameter = std::move(match.parameter);
   result_.handler = match.handler;
@@ -181,7 +197,7 @@ std::optional<Refusal> RequestReader::accept_header() {
     case 404:
       return Refusal{.status = 404, .message = "there is no " + printable(request.method + " " + request.path)};
     case 405:
-      return Refusal{.status = 405, .message = "this path takes " + match.allow, .allow = std::move(match.allow)};
+      return Refusal{.status = 405, .message = "this path takes " + match.allow, .headers = {{"allow", match.allow}}};
     default:
       return Refusal{.status = 400, .message = "the path's percent-encoding is broken"};
   }
@@ -195,6 +211,7 @@ Task<> RequestReader::ask_for_body() {
 
 Refusal RequestReader::refuse(Refusal refusal) {
   refusal.exchange = std::move(result_.exchange);
+  refusal.path = std::move(result_.request.path);
   refusal.exchange.unix_time_s = context_.clock->unix_time().count();
   if (refusal.exchange.request_id.empty()) refusal.exchange.request_id = context_.make_id();
   return refusal;

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "http/connection.h"
 #include "http/exchange.h"
@@ -21,7 +22,8 @@ struct ReadRequest {
 struct Refusal {
   int status = 400;
   std::string message{};
-  std::string allow{};  // for 405
+  std::string path{};  // asked for; empty if that was not read
+  std::vector<Header> headers{};
   Exchange exchange{};  // keep_alive only if the request was read to its end
 };
 

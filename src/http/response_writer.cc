@@ -2,6 +2,8 @@
 
 #include <array>
 #include <boost/asio/buffer.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <charconv>
 #include <utility>
 
@@ -27,8 +29,8 @@ struct ChunkLine {
 
 }  // namespace
 
-ResponseWriter::ResponseWriter(Connection& connection, Exchange exchange)
-    : connection_(connection), exchange_(std::move(exchange)) {}
+ResponseWriter::ResponseWriter(Connection& connection, asio::thread_pool& workers, Exchange exchange)
+    : connection_(connection), workers_(workers), exchange_(std::move(exchange)) {}
 
 bool ResponseWriter::client_gone() const { return connection_.gone(); }
 
@@ -69,6 +71,14 @@ Task<bool> ResponseWriter::write_event(std::string events) {
                                                      asio::buffer("\r\n", 2)};
   const bool sent = co_await connection_.write(buffers);
   co_return sent;
+}
+
+Task<> ResponseWriter::run_aside(std::function<void()> work) {
+  const auto run = [&work]() -> Task<> {
+    work();
+    co_return;
+  };
+  co_await asio::co_spawn(workers_, run, asio::use_awaitable);
 }
 
 Task<bool> ResponseWriter::finish() {

@@ -1,6 +1,8 @@
 // How a handler answers: one whole response, or a stream of events.
 #pragma once
 
+#include <boost/asio/thread_pool.hpp>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -16,7 +18,7 @@ class Connection;
 // Used on the IO thread of its connection. Calls that write return false once the client has gone; further ones do nothing.
 class ResponseWriter {
  public:
-  ResponseWriter(Connection& connection, Exchange exchange);
+  ResponseWriter(Connection& connection, boost::asio::thread_pool& workers, Exchange exchange);
   ResponseWriter(const ResponseWriter&) = delete;
   ResponseWriter& operator=(const ResponseWriter&) = delete;
 
@@ -28,6 +30,10 @@ class ResponseWriter {
   // Writes complete events ("data: ...\n\n", one or many) at once and waits until the socket took them: this is the
   // back-pressure.
   Task<bool> write_event(std::string events);
+
+  // Runs `work` on another thread and goes on here when it is done, whether or not the client is still there: for what takes long
+  // enough to hold up the other connections of this thread. `work` must not throw and touches nothing of this connection.
+  Task<> run_aside(std::function<void()> work);
 
   // True once the client closed its side or a write failed. Noticed also while nothing is being written.
   bool client_gone() const;
@@ -41,6 +47,7 @@ class ResponseWriter {
   Task<bool> finish();  // the last chunk of a stream
 
   Connection& connection_;
+  boost::asio::thread_pool& workers_;
   Exchange exchange_;
   bool started_ = false;  // a head was written, or tried
   bool streaming_ = false;

@@ -16,7 +16,7 @@ class ResponseWriter;
 
 // Answers one request: sends exactly one response. `request` and `writer` live until it returns. Exceptions are a 500 and a log
 // line.
-using Handler = std::function<Task<>(const Request& request, ResponseWriter& writer)>;
+using Handler = std::function<Task<>(Request& request, ResponseWriter& writer)>;
 
 struct RouteMatch {
   const Handler* handler = nullptr;  // null: no route, see `status`

@@ -16,7 +16,7 @@ namespace linnet::http {
 class HandlerRun {
  public:
   HandlerRun(Connection& connection, const ServeContext& context, ReadRequest& read)
-      : connection_(connection), context_(context), read_(read), writer_(connection, read.exchange) {}
+      : connection_(connection), context_(context), read_(read), writer_(connection, *context.workers, read.exchange) {}
 
   // True if the connection may take a further request.
   Task<bool> run() {
@@ -47,7 +47,8 @@ class HandlerRun {
     if (writer_.started_) co_return;
     writer_.exchange_.keep_alive = false;
     Response response{.status = 500, .content_type = "application/json"};
-    response.body = context_.error_body(500, "the server failed to answer; its log has request " + read_.request.id);
+    response.body =
+        context_.error_body(read_.request.path, 500, "the server failed to answer; its log has request " + read_.request.id);
     co_await writer_.send(std::move(response));
   }
 
@@ -60,9 +61,10 @@ class HandlerRun {
 namespace {
 
 Response refusal_response(const Refusal& refusal, const ServeContext& context) {
-  Response response{.status = refusal.status, .content_type = "application/json"};
-  response.body = context.error_body(refusal.status, refusal.message);
-  if (!refusal.allow.empty()) response.headers.push_back({"allow", refusal.allow});
+  Response response{.status = refusal.status, .headers = refusal.headers};
+  if (refusal.status == 204) return response;
+  response.content_type = "application/json";
+  response.body = context.error_body(refusal.path, refusal.status, refusal.message);
   return response;
 }
 
@@ -70,7 +72,7 @@ Response refusal_response(const Refusal& refusal, const ServeContext& context) {
 Task<bool> answer_refusal(Connection& connection, const ServeContext& context, Refusal refusal) {
   const bool keep_alive = refusal.exchange.keep_alive && !connection.closing();
   Response response = refusal_response(refusal, context);
-  ResponseWriter writer(connection, std::move(refusal.exchange));
+  ResponseWriter writer(connection, *context.workers, std::move(refusal.exchange));
   const bool sent = co_await writer.send(std::move(response));
   if (!sent) co_return false;
   if (!keep_alive) co_await connection.linger();

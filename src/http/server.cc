@@ -1,10 +1,11 @@
 #include "http/server.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -22,66 +23,28 @@ namespace linnet::http {
 namespace {
 
 namespace asio = boost::asio;
-using asio::ip::tcp;
 using boost::system::error_code;
 
 // After a failed accept, most often for want of file descriptors.
 constexpr std::chrono::milliseconds kAcceptPause{100};
-
-std::string to_text(const tcp::endpoint& endpoint) {
-  const std::string host = endpoint.address().to_string();
-  return (endpoint.address().is_v6() ? "[" + host + "]" : host) + ":" + std::to_string(endpoint.port());
-}
-
-Error listen_error(const std::string& where, const error_code& error) {
-  std::string message = "cannot listen on " + where + ": " + error.message();
-  if (error == asio::error::address_in_use) message += "; another program has it, choose another port with --port";
-  if (error == asio::error::access_denied) message += "; ports below 1024 need privileges, choose another with --port";
-  return {ErrorCode::kIo, std::move(message), "--port"};
-}
-
-Result<tcp::endpoint> resolve(asio::io_context& io, const std::string& host, std::uint16_t port) {
-  error_code error;
-  const asio::ip::address address = asio::ip::make_address(host, error);
-  if (!error) return tcp::endpoint(address, port);
-  tcp::resolver resolver(io);
-  const auto found = resolver.resolve(host, std::to_string(port), tcp::resolver::passive, error);
-  if (error || found.empty()) {
-    return Error{ErrorCode::kInvalidArgument, "--host " + host + " is neither an address nor a known name: " + error.message(),
-                 "--host"};
-  }
-  // IPv4 first: who connects by name tries both.
-  const auto v4 = std::find_if(found.begin(), found.end(), [](const auto& entry) { return entry.endpoint().address().is_v4(); });
-  return (v4 == found.end() ? found.begin() : v4)->endpoint();
-}
-
-Status open(tcp::acceptor& acceptor, const tcp::endpoint& endpoint) {
-  error_code error;
-  acceptor.open(endpoint.protocol(), error);
-  if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
-  if (!error) acceptor.bind(endpoint, error);
-  if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
-  if (error) return listen_error(to_text(endpoint), error);
-  return {};
-}
 
 }  // namespace
 
 // Thread 0 also accepts. Connections go to the threads in turn.
 class Server::Impl {
  public:
-  explicit Impl(ServeContext context, int io_threads) : context_(std::move(context)) {
+  Impl(ServeContext context, int io_threads) : bodies_(context.limits.bodies_bytes_max), context_(std::move(context)) {
+    context_.bodies = &bodies_;
+    context_.workers = &workers_;
     for (int i = 0; i < io_threads; ++i) threads_.push_back(std::make_unique<IoThread>(context_, counts_));
-    acceptor_.emplace(threads_[0]->io());
     retry_timer_.emplace(threads_[0]->io());
   }
 
-  Status listen(const std::string& host, std::uint16_t port) {
-    LINNET_ASSIGN(const tcp::endpoint wanted, resolve(threads_[0]->io(), host, port));
-    LINNET_RETURN_IF_ERROR(open(*acceptor_, wanted));
-    error_code error;
-    endpoint_ = acceptor_->local_endpoint(error);
-    if (error) return listen_error(to_text(wanted), error);
+  Status listen(const ListenAddress& where) {
+    LINNET_ASSIGN(Listening listening, http::listen(threads_[0]->io(), where));
+    unix_path_ = where.unix_path;
+    listening_.emplace(std::move(listening));
+    if (!listening_->loopback) context_.access.trust_any_host();
     return {};
   }
 
@@ -94,24 +57,30 @@ class Server::Impl {
     if (stopped_.exchange(true)) return;
     asio::post(threads_[0]->io(), [this] {
       error_code ignored;
-      acceptor_->close(ignored);
+      listening_->acceptor.close(ignored);
       retry_timer_->cancel();
     });
     for (auto& thread : threads_) thread->drain();
     for (auto& thread : threads_) thread->join();
+    if (!unix_path_.empty()) ::unlink(unix_path_.c_str());
   }
 
-  const tcp::endpoint& endpoint() const { return endpoint_; }
+  std::uint16_t port() const { return listening_->port; }
+  std::string url() const {
+    if (!unix_path_.empty()) return "unix:" + unix_path_;
+    return (context_.tls ? "https://" : "http://") + listening_->address;
+  }
 
  private:
   Task<> accept_all() {
-    for (std::size_t turn = 0; acceptor_->is_open(); turn = (turn + 1) % threads_.size()) {
-      tcp::socket socket(threads_[turn]->io());
+    Acceptor& acceptor = listening_->acceptor;
+    for (std::size_t turn = 0; acceptor.is_open(); turn = (turn + 1) % threads_.size()) {
+      Socket socket(threads_[turn]->io());
       error_code error;
-      co_await acceptor_->async_accept(socket, asio::redirect_error(asio::use_awaitable, error));
+      co_await acceptor.async_accept(socket, asio::redirect_error(asio::use_awaitable, error));
       if (!error) {
         threads_[turn]->adopt(std::move(socket));
-      } else if (acceptor_->is_open() && error != asio::error::connection_aborted) {
+      } else if (acceptor.is_open() && error != asio::error::connection_aborted) {
         log_warning("cannot accept a connection: " + error.message());
         retry_timer_->expires_after(kAcceptPause);
         error_code ignored;
@@ -120,12 +89,14 @@ class Server::Impl {
     }
   }
 
-  const ServeContext context_;
+  BodyBudget bodies_;
+  asio::thread_pool workers_{1};
+  ServeContext context_;  // unchanged once threads run
   ConnectionCounts counts_;
   std::vector<std::unique_ptr<IoThread>> threads_;
-  std::optional<tcp::acceptor> acceptor_;          // on threads_[0]
+  std::optional<Listening> listening_;             // its acceptor on threads_[0]
   std::optional<asio::steady_timer> retry_timer_;  // on threads_[0]
-  tcp::endpoint endpoint_;
+  std::string unix_path_;
   std::atomic<bool> stopped_ = false;
 };
 
@@ -135,17 +106,21 @@ Result<std::unique_ptr<Server>> Server::start(ServerOptions options, Router rout
                        .router = std::move(router),
                        .error_body = std::move(options.error_body),
                        .make_id = std::move(options.make_id),
-                       .clock = options.clock};
+                       .clock = options.clock,
+                       .access = Access(options.access)};
+  if (options.tls) {
+    LINNET_ASSIGN(context.tls, TlsContext::load(options.tls->certificate, options.tls->key));
+  }
   auto impl = std::make_unique<Impl>(std::move(context), options.io_threads);
-  LINNET_RETURN_IF_ERROR(impl->listen(options.host, options.port));
+  LINNET_RETURN_IF_ERROR(impl->listen(options.listen));
   impl->start();
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }
 
 Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Server::~Server() { stop(); }
-std::uint16_t Server::port() const { return impl_->endpoint().port(); }
-std::string Server::address() const { return to_text(impl_->endpoint()); }
+std::uint16_t Server::port() const { return impl_->port(); }
+std::string Server::url() const { return impl_->url(); }
 void Server::stop() { impl_->stop(); }
 
 }  // namespace linnet::http

@@ -4,22 +4,33 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/clock.h"
+#include "http/access.h"
 #include "http/limits.h"
+#include "http/listener.h"
 #include "http/router.h"
 #include "linnet/status.h"
 
 namespace linnet::http {
 
-// The JSON body of an error that the server answers itself (404, 405, 408, 413, ...).
-using ErrorBody = std::function<std::string(int status, std::string_view message)>;
+// The JSON body of an error that the server answers itself (401, 404, 405, 408, 413, ...). `path`: what was asked for, as far as
+// it is known; protocols have errors of their own.
+using ErrorBody = std::function<std::string(std::string_view path, int status, std::string_view message)>;
+
+struct TlsFiles {
+  std::string certificate;  // paths of PEM files
+  std::string key;
+};
 
 struct ServerOptions {
-  std::string host = "127.0.0.1";  // a name or an address to listen on
-  std::uint16_t port = 8080;       // 0: any free one, see Server::port()
+  ListenAddress listen{};
+  std::optional<TlsFiles> tls{};
+  // check_host counts only for a server that listens on this machine's loopback address or a Unix socket.
+  AccessOptions access{};
   int io_threads = 1;
   Limits limits{};
   ErrorBody error_body{};                  // required; any IO thread calls it
@@ -31,14 +42,16 @@ struct ServerOptions {
 // only.
 class Server {
  public:
-  // Listens, and serves from then on. Errors: kIo (address in use, not ours, no permission), kInvalidArgument (host).
+  // Listens, and serves from then on. Errors: kIo (address in use, not ours, no permission), kInvalidArgument (host, path, TLS
+  // files).
   static Result<std::unique_ptr<Server>> start(ServerOptions options, Router router);
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
   ~Server();  // stop()
 
-  std::uint16_t port() const;
-  std::string address() const;  // "127.0.0.1:8080", "[::1]:8080"
+  std::uint16_t port() const;  // 0: a Unix socket
+  // Where clients find it: "http://127.0.0.1:8080", "https://[::1]:8080", "unix:/run/linnet.sock".
+  std::string url() const;
 
   // Stops accepting, closes idle connections, gives requests under way Limits::drain_timeout, then cancels them. Returns when all
   // is closed. Idempotent. Not from an IO thread.

@@ -153,10 +153,8 @@ TEST(Server, ListenErrorsNameAddressAndFlag) {
   TestServer server;
   VirtualClock clock;
   const auto start = [&](std::string host, std::uint16_t port) {
-    ServerOptions options{.host = std::move(host),
-                          .port = port,
-                          .limits = {},
-                          .error_body = [](int, std::string_view) { return std::string(); },
+    ServerOptions options{.listen = {.host = std::move(host), .port = port},
+                          .error_body = [](std::string_view, int, std::string_view) { return std::string(); },
                           .make_id = [] { return std::string("id"); },
                           .clock = &clock};
     return Server::start(std::move(options), Router());
@@ -174,9 +172,9 @@ TEST(Server, ListenErrorsNameAddressAndFlag) {
   EXPECT_FALSE(foreign.ok());
 }
 
-TEST(Server, AddressNamesThePortInUse) {
+TEST(Server, UrlNamesThePortInUse) {
   TestServer server;
-  EXPECT_EQ(server.server().address(), "127.0.0.1:" + std::to_string(server.port()));
+  EXPECT_EQ(server.server().url(), "http://127.0.0.1:" + std::to_string(server.port()));
 }
 
 TEST(Server, StoppingClosesIdleConnectionsAndFinishesRequests) {
@@ -208,6 +206,55 @@ TEST(Server, StoppingCancelsWhatOutlastsTheDrainTime) {
   EXPECT_EQ(server.waits().gone, 1);
   EXPECT_EQ(busy.read_all(), "");
   server.waits().notify_all();  // after the server's end: nothing happens
+}
+
+TEST(Server, PreflightsAndCorsHeaders) {
+  TestServer server([](ServerOptions& options) { options.access.origins = {"https://app.example"}; });
+  const std::string allowed = reply(server,
+                                    "OPTIONS /echo HTTP/1.1\r\nHost: a\r\nOrigin: https://app.example\r\n"
+                                    "Access-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: x-a\r\n\r\n");
+  EXPECT_TRUE(allowed.starts_with("HTTP/1.1 204 ")) << allowed;
+  EXPECT_NE(allowed.find("access-control-allow-origin: https://app.example\r\n"), std::string::npos);
+  EXPECT_NE(allowed.find("access-control-allow-headers: x-a\r\n"), std::string::npos);
+  EXPECT_TRUE(allowed.ends_with("\r\n\r\n"));
+  const std::string refused =
+      reply(server, "OPTIONS /echo HTTP/1.1\r\nHost: a\r\nOrigin: x\r\nAccess-Control-Request-Method: POST\r\n\r\n");
+  EXPECT_TRUE(refused.starts_with("HTTP/1.1 403 ")) << refused;
+  EXPECT_EQ(refused.find("access-control"), std::string::npos);
+  const std::string answer = reply(server, "GET /hello HTTP/1.1\r\nHost: a\r\nOrigin: https://app.example\r\n\r\n");
+  EXPECT_NE(answer.find("access-control-allow-origin: https://app.example\r\n"), std::string::npos);
+  EXPECT_TRUE(answer.ends_with("hello"));
+}
+
+TEST(Server, AllBodiesTogetherAreBounded) {
+  Limits limits;
+  limits.bodies_bytes_max = 1000;
+  TestServer server(limits);
+  RawClient holder(server.port());
+  holder.send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 901\r\n\r\n" + std::string(900, 'x'));
+  const std::string other = "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 200\r\n\r\n" + std::string(200, 'y');
+  // The holder's bytes may still be on their way.
+  std::string refused;
+  EXPECT_TRUE(eventually([&] {
+    refused = reply(server, other);
+    return refused.starts_with("HTTP/1.1 503 ");
+  }));
+  EXPECT_NE(refused.find("retry-after: 1\r\n"), std::string::npos);
+  EXPECT_TRUE(reply(server, "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nok").ends_with("ok"));
+  holder.send("z");
+  EXPECT_TRUE(holder.read_response().ends_with("xz"));
+  EXPECT_TRUE(reply(server, other).ends_with("yy"));
+}
+
+TEST(Server, WorkAsideComesBackAndSurvivesAClientThatLeaves) {
+  TestServer server;
+  const std::string request = "POST /aside HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc";
+  for (int i = 0; i < 50; ++i) {
+    RawClient leaving(server.port());
+    leaving.send(request);
+    leaving.reset();
+  }
+  EXPECT_TRUE(reply(server, request).ends_with("abc"));
 }
 
 }  // namespace

@@ -22,6 +22,14 @@ Task<> echo(const Request& request, ResponseWriter& writer) {
   co_await writer.send(std::move(response));
 }
 
+// The body, or so much of it as another thread copied.
+Task<> aside(const Request& request, ResponseWriter& writer) {
+  std::string copy;
+  co_await writer.run_aside([&] { copy = request.body; });
+  Response response = text(std::move(copy));
+  co_await writer.send(std::move(response));
+}
+
 Task<> fail(const Request&, ResponseWriter&) {
   throw std::runtime_error("out of luck");
   co_return;
@@ -67,21 +75,29 @@ Task<> TestServer::stream(const Request& request, ResponseWriter& writer) {
   }
 }
 
-TestServer::TestServer(Limits limits, int io_threads) {
+TestServer::TestServer(Limits limits, int io_threads)
+    : TestServer([&](ServerOptions& options) {
+        options.limits = limits;
+        options.io_threads = io_threads;
+      }) {}
+
+TestServer::TestServer(const std::function<void(ServerOptions&)>& change) {
   Router router;
   router.add("GET", "/hello", hello);
   router.add("GET", "/things/{id}", thing);
   router.add("POST", "/echo", echo);
+  router.add("POST", "/aside", aside);
   router.add("GET", "/throw", fail);
   router.add("POST", "/wait", [this](const Request& request, ResponseWriter& writer) { return wait(request, writer); });
   router.add("POST", "/stream", [this](const Request& request, ResponseWriter& writer) { return stream(request, writer); });
   ServerOptions options{
-      .port = 0,
-      .io_threads = io_threads,
-      .limits = limits,
-      .error_body = [](int status, std::string_view message) { return std::to_string(status) + " " + std::string(message); },
+      .listen = {.port = 0},
+      .access = {.check_host = false},
+      .error_body = [](std::string_view, int status,
+                       std::string_view message) { return std::to_string(status) + " " + std::string(message); },
       .make_id = [] { return std::string("id"); },
       .clock = &clock_};
+  change(options);
   auto server = Server::start(std::move(options), std::move(router));
   CHECK(server.ok());
   server_ = *std::move(server);

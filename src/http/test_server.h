@@ -51,11 +51,12 @@ bool eventually(Condition condition) {
   return true;
 }
 
-// GET /hello, GET /things/{id} and POST /echo answer at once; POST /wait when notified; POST /stream sends one event for each
-// notification; GET /throw throws.
+// GET /hello, GET /things/{id} and POST /echo answer at once; POST /aside from another thread; POST /wait when notified; POST
+// /stream sends one event for each notification; GET /throw throws.
 class TestServer {
  public:
   explicit TestServer(Limits limits = {}, int io_threads = 1);
+  explicit TestServer(const std::function<void(ServerOptions&)>& change);
   std::uint16_t port() const { return server_->port(); }
   Server& server() { return *server_; }
   Waits& waits() { return waits_; }

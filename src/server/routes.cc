@@ -16,6 +16,8 @@ using http::Response;
 using http::ResponseWriter;
 using http::Task;
 
+bool is_anthropic(std::string_view path) { return path.starts_with("/v1/messages") || path.starts_with("/messages"); }
+
 Task<> send_json(ResponseWriter& writer, std::string body) {
   Response response{.content_type = "application/json", .body = std::move(body)};
   co_await writer.send(std::move(response));
@@ -49,8 +51,8 @@ Task<> show_model(const RouteContext& context, const http::Request& request, Res
 http::Router make_router(const RouteContext& context) {
   CHECK(!context.engines.empty() && context.ids != nullptr && context.clock != nullptr);
   http::Router router;
-  router.add("GET", "/health", [](const http::Request&, ResponseWriter& writer) { return health(writer); });
-  for (const std::string prefix : {"/v1", ""}) {
+  router.add("GET", context.prefix + "/health", [](const http::Request&, ResponseWriter& writer) { return health(writer); });
+  for (const std::string& prefix : {context.prefix + "/v1", context.prefix}) {
     router.add("GET", prefix + "/models",
                [context](const http::Request&, ResponseWriter& writer) { return list_models(context, writer); });
     router.add("GET", prefix + "/models/{id}",
@@ -67,7 +69,14 @@ http::Router make_router(const RouteContext& context) {
 
 http::ServerOptions make_server_options(const RouteContext& context) {
   api::ReplyIds* ids = context.ids;
-  return {.error_body = api::encode_http_error, .make_id = [ids] { return "req-" + ids->next(); }, .clock = context.clock};
+  const auto error_body = [prefix = context.prefix](std::string_view path, int status, std::string_view message) {
+    const bool anthropic = path.starts_with(prefix) && is_anthropic(path.substr(prefix.size()));
+    return api::encode_http_error(status, message, anthropic ? api::ErrorShape::kAnthropic : api::ErrorShape::kOpenAi);
+  };
+  return {.access = {.open_paths = {context.prefix + "/health"}},
+          .error_body = error_body,
+          .make_id = [ids] { return "req-" + ids->next(); },
+          .clock = context.clock};
 }
 
 }  // namespace linnet

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <string>
 #include <vector>
 
 #include "api/reply_ids.h"
@@ -17,15 +18,17 @@ struct RouteContext {
   std::vector<TextEngine*> engines;  // at least one
   api::ReplyIds* ids = nullptr;
   const Clock* clock = nullptr;
-  bool strict = false;  // unknown request fields are 400 instead of a header
+  bool strict = false;   // unknown request fields are 400 instead of a header
+  std::string prefix{};  // before every path: "/llm"; empty: none
   // A stream without news for so long gets a comment, so that nobody on the way thinks it dead.
   std::chrono::milliseconds keep_alive{15'000};
 };
 
-// GET /health, /v1/models, /v1/models/{id}; POST /v1/chat/completions, /v1/completions; the last four also without /v1.
+// GET /health, /v1/models, /v1/models/{id}; POST /v1/chat/completions, /v1/completions; the last four also without /v1. All
+// behind RouteContext::prefix.
 http::Router make_router(const RouteContext& context);
 
-// Server options whose errors and ids are those of the API; host, port and limits as their defaults.
+// Server options whose errors and ids are those of the API; /health is open to all; the rest as their defaults.
 http::ServerOptions make_server_options(const RouteContext& context);
 
 }  // namespace linnet

@@ -22,7 +22,8 @@ class Served {
     RouteContext context{.engines = {&engine_}, .ids = &ids_, .clock = &clock_};
     if (change) change(context);
     http::ServerOptions options = make_server_options(context);
-    options.port = 0;
+    options.listen.port = 0;
+    options.access.check_host = false;
     Result<std::unique_ptr<http::Server>> server = http::Server::start(std::move(options), make_router(context));
     CHECK(server.ok());
     server_ = *std::move(server);

@@ -33,14 +33,7 @@ constexpr const char* kNotOffered[] = {"--adapter,--adapter-path",
                                        "--ssd-demote-idle",
                                        "--checkpoint-every,--generation-checkpoint",
                                        "--compat",
-                                       "--move-volatile-line",
-                                       "--api-key",
-                                       "--api-key-file",
-                                       "--tls-cert",
-                                       "--tls-key",
-                                       "--cors,--allowed-origins",
-                                       "--api-prefix",
-                                       "--unix"};
+                                       "--move-volatile-line"};
 
 void refuse_unoffered(CLI::App& app) {
   for (const char* names : kNotOffered) {

@@ -14,6 +14,7 @@
 #include "server/commands/command.h"
 #include "server/commands/interrupts.h"
 #include "server/commands/model_flags.h"
+#include "server/commands/server_flags.h"
 #include "server/routes.h"
 
 namespace linnet {
@@ -21,8 +22,7 @@ namespace {
 
 struct ServeFlags {
   ModelFlags model;
-  std::string host = "127.0.0.1";
-  std::uint16_t port = 8080;
+  ServerFlags server;
   bool strict = false;
 };
 
@@ -44,14 +44,14 @@ Status serve(const ServeFlags& flags) {
   LINNET_ASSIGN(const std::unique_ptr<TextEngine> engine, TextEngine::load(options));
   std::random_device random;
   api::ReplyIds ids((std::uint64_t{random()} << 32) | random());
-  const RouteContext context{.engines = {engine.get()}, .ids = &ids, .clock = &clock, .strict = flags.strict};
+  const RouteContext context{
+      .engines = {engine.get()}, .ids = &ids, .clock = &clock, .strict = flags.strict, .prefix = flags.server.prefix};
   http::ServerOptions server_options = make_server_options(context);
-  server_options.host = flags.host;
-  server_options.port = flags.port;
+  LINNET_RETURN_IF_ERROR(apply_server_flags(flags.server, server_options));
   LINNET_ASSIGN(const std::unique_ptr<http::Server> server, http::Server::start(std::move(server_options), make_router(context)));
   log_info(describe(engine->model()));
   serving = true;
-  log_info("serving at http://" + server->address());
+  log_info("serving at " + server->url() + flags.server.prefix);
   stop.acquire();
   log_info("stopping");
   server->stop();
@@ -65,8 +65,7 @@ void add_serve_command(CLI::App& root, RunCommand& run) {
   auto flags = std::make_shared<ServeFlags>();
   CLI::App* app = root.add_subcommand("serve", "Answer HTTP requests (OpenAI's protocol)");
   add_model_flags(*app, flags->model);
-  app->add_option("--host", flags->host, "Address to listen on")->envname("LINNET_HOST");
-  app->add_option("--port", flags->port, "Port to listen on; 0: any free one")->envname("LINNET_PORT");
+  add_server_flags(*app, flags->server);
   app->add_flag("--strict", flags->strict, "Unknown request fields are an error")->envname("LINNET_STRICT");
   app->callback([flags, &run] { run = [flags] { return serve(*flags); }; });
 }
