@@ -11,11 +11,12 @@
 
 #include "linnet/status.h"
 #include "model/config.h"
+#include "model/ops.h"
 
 namespace linnet {
 
 // T: tokens of this step, all rows one after another. S: those whose logits are wanted.
-template <class Ops>
+template <ModelOps Ops>
 class Llama {
  public:
   using Tensor = typename Ops::Tensor;

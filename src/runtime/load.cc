@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "backends/cpu/executor.h"
+#include "backends/mlx/executor.h"
 #include "base/clock.h"
 #include "engine/admission.h"
 #include "linnet/text_engine.h"
@@ -46,13 +47,58 @@ Result<ModelText> load_text(const ModelFile& file, const LoadOptions& options) {
   return text;
 }
 
-Result<std::unique_ptr<cpu::CpuExecutor>> load_executor(const ModelFile& file, const LoadOptions& options) {
-  return cpu::CpuExecutor::create(file, {.threads = options.threads,
-                                         .pin_threads = options.pin_threads,
-                                         .kernels = nullptr,
-                                         .context = options.context,
-                                         .rows_max = options.engine.max_rows,
-                                         .memory_budget_bytes = options.memory_budget_bytes});
+// An executor with what a card says of it.
+struct LoadedExecutor {
+  std::unique_ptr<Executor> executor;
+  ModelCard card;
+};
+
+Result<LoadedExecutor> load_cpu(const ModelFile& file, const LoadOptions& options) {
+  LINNET_ASSIGN(std::unique_ptr<cpu::CpuExecutor> executor,
+                cpu::CpuExecutor::create(file, {.threads = options.threads,
+                                                .pin_threads = options.pin_threads,
+                                                .kernels = nullptr,
+                                                .context = options.context,
+                                                .rows_max = options.engine.max_rows,
+                                                .memory_budget_bytes = options.memory_budget_bytes}));
+  ModelCard card{.backend = "cpu",
+                 .kernels = std::string(executor->kernels().name),
+                 .threads = executor->threads(),
+                 .weight_bytes_per_token = executor->token_cost().weight_bytes,
+                 .kv_bytes_per_token = executor->token_cost().kv_bytes,
+                 .flops_per_token = executor->token_cost().flops};
+  return LoadedExecutor{.executor = std::move(executor), .card = std::move(card)};
+}
+
+Result<LoadedExecutor> load_mlx(const ModelFile& file, const LoadOptions& options) {
+  using mlx_backend::MlxExecutor;
+  LINNET_ASSIGN(std::unique_ptr<MlxExecutor> executor,
+                MlxExecutor::create(file, {.device = options.device,
+                                           .context = options.context,
+                                           .rows_max = options.engine.max_rows,
+                                           .memory_budget_bytes = options.memory_budget_bytes}));
+  ModelCard card{.backend = "mlx",
+                 .kernels = executor->on_gpu() ? "mlx-gpu" : "mlx-cpu",
+                 .threads = 1,
+                 .weight_bytes_per_token = executor->token_cost().weight_bytes,
+                 .kv_bytes_per_token = executor->token_cost().kv_bytes,
+                 .flops_per_token = executor->token_cost().flops};
+  return LoadedExecutor{.executor = std::move(executor), .card = std::move(card)};
+}
+
+// --backend auto: MLX for a GPU, if there is one and nothing asks for the CPU; our own kernels for a CPU.
+Result<BackendKind> choose_backend(const LoadOptions& options) {
+  switch (options.backend) {
+    case BackendKind::kMlx:
+      return BackendKind::kMlx;
+    case BackendKind::kCpu:
+      if (options.device != DeviceKind::kGpu) return BackendKind::kCpu;
+      return Error{ErrorCode::kInvalidArgument, "--backend cpu has no --device gpu; use --backend mlx", "--device"};
+    case BackendKind::kAuto:
+      break;
+  }
+  const bool gpu = options.device == DeviceKind::kGpu || (options.device == DeviceKind::kAuto && mlx_backend::gpu_available());
+  return gpu ? BackendKind::kMlx : BackendKind::kCpu;
 }
 
 // Options that no part below may be handed.
@@ -75,38 +121,26 @@ Status check_options(const LoadOptions& options) {
 
 Result<std::unique_ptr<TextEngine>> TextEngine::load(const LoadOptions& options) {
   LINNET_RETURN_IF_ERROR(check_options(options));
-  if (options.backend == BackendKind::kMlx) {
-    return Error{ErrorCode::kUnsupported, "--backend mlx does not run models yet; use cpu", "--backend"};
-  }
-  if (options.device == DeviceKind::kGpu) {
-    return Error{ErrorCode::kUnsupported, "--device gpu needs the mlx backend, which does not run models yet; use cpu",
-                 "--device"};
-  }
+  LINNET_ASSIGN(const BackendKind backend, choose_backend(options));
   LINNET_ASSIGN(const std::unique_ptr<ModelFile> file, open_model_file(options.model));
   // The tokenizer is built beside the repacking of weights; both only read the file.
   std::future<Result<ModelText>> text = std::async(std::launch::async, [&] { return load_text(*file, options); });
-  Result<std::unique_ptr<cpu::CpuExecutor>> executor = load_executor(*file, options);
+  Result<LoadedExecutor> executor = backend == BackendKind::kMlx ? load_mlx(*file, options) : load_cpu(*file, options);
   Result<ModelText> loaded_text = text.get();
   if (!loaded_text.ok()) return loaded_text.error();
   if (!executor.ok()) return executor.error();
 
   const SamplingParams sampling = overridden(overridden({}, file->generation().sampling), options.sampling);
   LINNET_RETURN_IF_ERROR(check_sampling(sampling));
-  const cpu::CpuExecutor& cpu = **executor;
-  ModelCard card{.id = std::filesystem::path(options.model).stem().string(),
-                 .architecture = file->config().architecture,
-                 .created = SystemClock().unix_time().count(),
-                 .context = cpu.info().context_max,
-                 .vocabulary = cpu.info().vocabulary,
-                 .has_chat_template = loaded_text->chat_template.has_value(),
-                 .backend = "cpu",
-                 .kernels = std::string(cpu.kernels().name),
-                 .threads = cpu.threads(),
-                 .weight_bytes_per_token = cpu.token_cost().weight_bytes,
-                 .kv_bytes_per_token = cpu.token_cost().kv_bytes,
-                 .flops_per_token = cpu.token_cost().flops};
+  ModelCard card = std::move(executor->card);
+  card.id = std::filesystem::path(options.model).stem().string();
+  card.architecture = file->config().architecture;
+  card.created = SystemClock().unix_time().count();
+  card.context = executor->executor->info().context_max;
+  card.vocabulary = executor->executor->info().vocabulary;
+  card.has_chat_template = loaded_text->chat_template.has_value();
   return std::unique_ptr<TextEngine>(
-      std::make_unique<LoadedModel>(std::move(card), *std::move(loaded_text), *std::move(executor), options, sampling));
+      std::make_unique<LoadedModel>(std::move(card), *std::move(loaded_text), std::move(executor->executor), options, sampling));
 }
 
 }  // namespace linnet

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "backends/cpu/weight_loader.h"
 #include "base/check.h"
 #include "base/memory_budget.h"
 #include "linnet/version.h"
@@ -65,11 +66,11 @@ Result<std::unique_ptr<CpuExecutor>> CpuExecutor::create(const ModelFile& file, 
 
 Status CpuExecutor::load_weights(const ModelFile& file, MemoryLeft& memory) {
   WeightLoader count(file, *kernels_, nullptr);
-  LINNET_RETURN_IF_ERROR(bind_model(file.config(), count));
+  LINNET_RETURN_IF_ERROR(bind_model<Ops>(file.config(), count));
   LINNET_RETURN_IF_ERROR(memory.take(count.bytes(), "weights"));
   LINNET_ASSIGN(weights_, Region::reserve(count.bytes(), "weights"));
   WeightLoader loader(file, *kernels_, weights_.data());
-  LINNET_ASSIGN(model_, bind_model(file.config(), loader));
+  LINNET_ASSIGN(model_, bind_model<Ops>(file.config(), loader));
   loader.run(*pool_);
   const ModelConfig& config = file.config();
   cost_.weight_bytes = loader.bytes_per_token();

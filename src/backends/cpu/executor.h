@@ -9,7 +9,6 @@
 
 #include "backends/cpu/kernels/kernel_set.h"
 #include "backends/cpu/kv_blocks.h"
-#include "backends/cpu/model.h"
 #include "backends/cpu/ops.h"
 #include "backends/cpu/pool.h"
 #include "backends/cpu/region.h"
@@ -17,6 +16,7 @@
 #include "engine/executor.h"
 #include "exec/sampler.h"
 #include "linnet/status.h"
+#include "model/architectures.h"
 #include "weights/model_file.h"
 
 namespace linnet::cpu {
@@ -69,7 +69,7 @@ class CpuExecutor final : public Executor {
   const KernelSet* kernels_;
   std::unique_ptr<Pool> pool_;
   Region weights_;
-  std::unique_ptr<Model> model_;
+  std::unique_ptr<Model<Ops>> model_;
   KvPool kv_;
   std::optional<Ops> ops_;
   std::vector<Sampler> samplers_;  // [threads]
