@@ -68,7 +68,7 @@ class Bench {
         pool_({.threads = options.threads}),
         source_bytes_(random_weights(dtype, options.outputs, options.inputs)),
         source_{dtype, options.outputs, options.inputs, source_bytes_},
-        matrix_(panel_matrix(dtype, options.outputs, options.inputs).value()),
+        matrix_(panel_matrix(panel_format(source_).value(), options.outputs, options.inputs).value()),
         copies_(std::max(1, static_cast<int>((std::size_t{64} << 20) / matrix_.bytes()))),
         weights_(Region::reserve(matrix_.bytes() * static_cast<std::size_t>(copies_), "weights").value()),
         activations_(Region::reserve(activations_bytes(kRowsMax, options.inputs), "activations").value()),
@@ -86,7 +86,7 @@ class Bench {
       pool_.run([&](int thread, int threads) {
         for (int copy = 0; copy < copies_; ++copy) {
           const int panels = panels_of(source_.rows);
-          repack(kernels_, source_, copy_of(copy), {}, panels * thread / threads, panels * (thread + 1) / threads);
+          repack(kernels_, source_, copy_of(copy), {}, {panels * thread / threads, panels * (thread + 1) / threads});
         }
       });
     });
@@ -96,7 +96,7 @@ class Bench {
   }
 
   void rows(int count) {
-    const Activations x = make_activations(kernels_, activation_forms(matrix_.format), count, matrix_.cols, activations_.data());
+    const Activations x = make_activations(kernels_, activation_forms(matrix_), count, matrix_.cols, activations_.data());
     const Times round = timed([&] { rms_norm_round(kernels_, {x_.data(), matrix_.cols}, norm_.data(), 1e-5F, x, 0, count); });
     const int turns = std::max(1, copies_ / std::max(1, count / 4));
     const Times t = timed([&] {
@@ -142,7 +142,7 @@ int run(const Options& options) {
   }
   const auto types = dtypes();
   const auto type = std::find_if(types.begin(), types.end(), [&](const DTypeInfo& info) { return info.name == options.type; });
-  if (type == types.end() || !panel_matrix(type->dtype, options.outputs, options.inputs)) {
+  if (type == types.end() || !tensor_bytes(type->dtype, options.outputs, options.inputs)) {
     std::fprintf(stderr, "no panels of type '%s' with %d x %d weights\n", options.type.c_str(), options.outputs, options.inputs);
     return 1;
   }

@@ -29,6 +29,10 @@ std::vector<Variant> variants() {
        {DType::kF32, DType::kF16, DType::kBF16, DType::kQ4_0, DType::kQ4_1, DType::kQ5_0, DType::kQ5_1, DType::kQ8_0}) {
     all.push_back({std::string(dtype_name(dtype)), {.layer_dtype = dtype, .embedding_dtype = dtype}});
   }
+  for (const DType dtype : {DType::kQ4_K, DType::kQ5_K, DType::kQ6_K}) {
+    all.push_back({std::string(dtype_name(dtype)),
+                   {.hidden = 256, .intermediate = 512, .heads = 8, .layer_dtype = dtype, .embedding_dtype = DType::kQ6_K}});
+  }
   all.push_back({"HeadOfItsOwn", {.tied = false}});
   all.push_back({"RopeDivisors", {.rope_divisors = true, .rope_theta = 500000.0F}});
   all.push_back({"OneKvHead", {.heads = 6, .kv_heads = 1}});

@@ -126,7 +126,7 @@ void Ops::round(const Tensor& x, const Activations& into, int begin, int end) co
 void Ops::apply(const Tensor& x, std::span<const PanelMatrix> weights, std::span<const LinearOutput> outs) {
   if (x.rows == 0) return;
   ActivationForms forms;
-  for (const PanelMatrix& matrix : weights) forms = forms | activation_forms(matrix.format);
+  for (const PanelMatrix& matrix : weights) forms = forms | activation_forms(matrix);
   const bool own = x.rows <= kOwnRowsMax;
   if (!own) {
     pool_->run([&](int thread, int threads) {

@@ -21,7 +21,7 @@ void WeightLoader::note(const Tensor& source, const PanelMatrix& into, PanelPlac
   if (counting_) return;
   const std::int32_t panels = panels_of(source.rows);
   for (std::int32_t begin = 0; begin < panels; begin += kPanelsAtOnce) {
-    repacks_.push_back({source, into, place, begin, std::min(begin + kPanelsAtOnce, panels)});
+    repacks_.push_back({source, into, place, {begin, std::min(begin + kPanelsAtOnce, panels)}});
   }
 }
 
@@ -34,7 +34,8 @@ Result<Ops::Norm> WeightLoader::norm(const std::string& name, std::int64_t size)
 
 Result<PanelMatrix> WeightLoader::matrix(const std::string& name, std::int64_t rows, std::int64_t cols) {
   LINNET_ASSIGN(const Tensor tensor, file_->require(name, rows, cols));
-  LINNET_ASSIGN(PanelMatrix matrix, panel_matrix(tensor.dtype, rows, cols));
+  LINNET_ASSIGN(const PanelFormat format, panel_format(tensor));
+  LINNET_ASSIGN(PanelMatrix matrix, panel_matrix(format, rows, cols));
   take(matrix);
   note(tensor, matrix, {});
   return matrix;
@@ -58,9 +59,9 @@ Result<Ops::Linears> WeightLoader::linears(std::initializer_list<Named> matrices
     const std::int64_t rows = matrices.begin()[0].rows;
     LINNET_ASSIGN(const Tensor gate, file_->require(matrices.begin()[0].name + ".weight", rows, cols));
     LINNET_ASSIGN(const Tensor up, file_->require(matrices.begin()[1].name + ".weight", rows, cols));
-    LINNET_ASSIGN(const PanelFormat gate_format, panel_format(gate.dtype));
-    LINNET_ASSIGN(const PanelFormat up_format, panel_format(up.dtype));
-    if (gate_format == up_format && gate.dtype == up.dtype) return pair(gate, up);
+    LINNET_ASSIGN(const PanelFormat gate_format, panel_format(gate));
+    LINNET_ASSIGN(const PanelFormat up_format, panel_format(up));
+    if (gate_format == up_format) return pair(gate, up, gate_format);
   }
   Ops::Linears made;
   for (const Named& named : matrices) {
@@ -70,8 +71,8 @@ Result<Ops::Linears> WeightLoader::linears(std::initializer_list<Named> matrices
   return made;
 }
 
-Result<Ops::Linears> WeightLoader::pair(const Tensor& gate, const Tensor& up) {
-  LINNET_ASSIGN(PanelMatrix both, panel_matrix_pairs(gate.dtype, gate.rows, gate.cols));
+Result<Ops::Linears> WeightLoader::pair(const Tensor& gate, const Tensor& up, PanelFormat format) {
+  LINNET_ASSIGN(PanelMatrix both, panel_matrix_pairs(format, gate.rows, gate.cols));
   take(both);
   note(gate, both, {.first_panel = 0, .panel_step = 2});
   note(up, both, {.first_panel = 1, .panel_step = 2});
@@ -90,7 +91,7 @@ void WeightLoader::run(Pool& pool) {
   pool.run([&](int, int) {
     for (std::int64_t i = 0, end = 0; queue.take(i, end);) {
       const Repack& job = repacks_[static_cast<std::size_t>(i)];
-      repack(*kernels_, job.source, job.into, job.place, job.panel_begin, job.panel_end);
+      repack(*kernels_, job.source, job.into, job.place, job.range);
     }
   });
   repacks_.clear();

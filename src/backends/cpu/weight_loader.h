@@ -30,7 +30,7 @@ class WeightLoader {
 
   Result<Ops::Norm> norm(const std::string& name, std::int64_t size);
   Result<Ops::Linear> linear(const std::string& name, std::int64_t rows, std::int64_t cols);
-  // Two matrices of one type and size become pairs of panels (gate and up).
+  // Two matrices of one format and size become pairs of panels (gate and up).
   Result<Ops::Linears> linears(std::initializer_list<Named> matrices, std::int64_t cols);
   Result<Ops::Embedding> embedding(const std::string& name, std::int64_t rows, std::int64_t cols);
   Result<Ops::Linear> head(const std::string& name, std::int64_t rows, std::int64_t cols);
@@ -51,12 +51,11 @@ class WeightLoader {
     Tensor source;
     PanelMatrix into;
     PanelPlace place;
-    std::int32_t panel_begin = 0;
-    std::int32_t panel_end = 0;
+    PanelRange range;
   };
 
   Result<PanelMatrix> matrix(const std::string& name, std::int64_t rows, std::int64_t cols);
-  Result<Ops::Linears> pair(const Tensor& gate, const Tensor& up);
+  Result<Ops::Linears> pair(const Tensor& gate, const Tensor& up, PanelFormat format);
   void take(PanelMatrix& matrix);
   void note(const Tensor& source, const PanelMatrix& into, PanelPlace place);
 

@@ -44,6 +44,23 @@ void append_block(std::vector<std::byte>& bytes, DType dtype, float deviation, R
   for (std::int32_t i = 0; i < code_bytes; ++i) append(bytes, static_cast<std::uint8_t>(rng.below(256)));
 }
 
+// A block of 256 of a K-quant: all bytes random but for the scales of scales, which keep the numbers near 0 and near the
+// deviation.
+void append_k_block(std::vector<std::byte>& bytes, DType dtype, float deviation, Rng& rng) {
+  const std::size_t begin = bytes.size();
+  for (std::int32_t i = 0; i < dtype_info(dtype).block_bytes; ++i) append(bytes, static_cast<std::uint8_t>(rng.below(256)));
+  const auto put_half = [&](std::size_t at, float value) {
+    const std::uint16_t half = float_to_half(value);
+    std::memcpy(bytes.data() + begin + at, &half, sizeof half);
+  };
+  // Uniform 6-bit scales have a root mean square of 37, 8-bit ones of 74.
+  const float levels = dtype == DType::kQ4_K ? 16.0F : dtype == DType::kQ5_K ? 32.0F : 64.0F;
+  const float scale = deviation * std::sqrt(12.0F) / levels / (dtype == DType::kQ6_K ? 74.0F : 37.0F);
+  if (dtype == DType::kQ6_K) return put_half(208, scale);
+  put_half(0, scale);
+  put_half(2, scale * levels / 2);
+}
+
 // UTF-8 of a code point below 0x800.
 std::string utf8(std::uint32_t code) {
   if (code < 0x80) return std::string(1, static_cast<char>(code));
@@ -159,8 +176,11 @@ std::vector<std::byte> random_tensor(DType dtype, std::int64_t rows, std::int64_
         append(bytes, static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(uniform(rng, limit)) >> 16U));
         break;
       default:
-        CHECK_MSG(dtype_info(dtype).block_elements == 32, "plain numbers or blocks of 32");
-        append_block(bytes, dtype, deviation, rng);
+        if (dtype_info(dtype).block_elements == 32) {
+          append_block(bytes, dtype, deviation, rng);
+        } else {
+          append_k_block(bytes, dtype, deviation, rng);
+        }
     }
   }
   return bytes;

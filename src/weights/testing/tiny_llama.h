@@ -10,7 +10,7 @@
 
 namespace linnet::testing {
 
-// The defaults give a model of 2 layers and about 300 KiB. Sizes of rows are multiples of the formats' blocks (32).
+// The defaults give a model of 2 layers and about 300 KiB. Sizes of rows are multiples of the formats' blocks (32 or 256).
 struct TinyLlama {
   std::int32_t layers = 2;
   std::int32_t hidden = 64;
@@ -20,7 +20,7 @@ struct TinyLlama {
   std::int32_t head_dim = 32;
   std::int32_t vocabulary = 320;  // >= 256 bytes + 4 special tokens
   std::int32_t context = 512;
-  DType layer_dtype = DType::kQ4_0;      // of the layers' matrices; plain numbers or blocks of 32
+  DType layer_dtype = DType::kQ4_0;      // of the layers' matrices
   DType embedding_dtype = DType::kQ8_0;  // of the embedding and the head
   bool tied = true;                      // no head of its own
   bool rope_divisors = false;            // a rope_freqs.weight, as Llama 3 files have it
@@ -35,7 +35,7 @@ GgufWriter tiny_llama_writer(const TinyLlama& options);
 std::vector<std::byte> tiny_llama_gguf(const TinyLlama& options);
 TempFile tiny_llama_file(const TinyLlama& options);
 
-// Random blocks of a format: numbers of about the given standard deviation. `dtype`: plain numbers or blocks of 32.
+// Random blocks of a format: numbers of about the given standard deviation.
 std::vector<std::byte> random_tensor(DType dtype, std::int64_t rows, std::int64_t cols, float deviation, std::uint64_t seed);
 
 }  // namespace linnet::testing

@@ -22,30 +22,31 @@ int rows_of_block(bool tiles, int rows) {
   return block_rows < kTileRowsMin ? kTileRowsMin : block_rows;
 }
 
-ActivationBlocks take_blocks(Carver& carver, int rows, int groups, int block_rows) {
+ActivationBlocks take_blocks(Carver& carver, int rows, int units, int block_rows) {
   ActivationBlocks blocks;
   blocks.block_rows = block_rows;
   blocks.blocks = divided(rows, block_rows);
   const auto entries =
-      static_cast<std::size_t>(blocks.blocks) * static_cast<std::size_t>(block_rows) * static_cast<std::size_t>(groups);
+      static_cast<std::size_t>(blocks.blocks) * static_cast<std::size_t>(block_rows) * static_cast<std::size_t>(units);
   blocks.codes = carver.take<std::byte>(entries * 64);
   blocks.sums = carver.take<float>(entries);
-  blocks.negated = carver.take<std::int32_t>(entries);
+  blocks.negated = carver.take<std::int32_t>(entries * 2);
   return blocks;
 }
 
 // Rows of the last block beyond the last row.
-void zero_tail(const ActivationBlocks& blocks, int rows, int groups) {
+void zero_tail(const ActivationBlocks& blocks, int rows, int units) {
   const auto block_rows = static_cast<std::size_t>(blocks.block_rows);
-  const std::size_t first = static_cast<std::size_t>(blocks.blocks - 1) * static_cast<std::size_t>(groups);
-  for (std::size_t g = first; g < first + static_cast<std::size_t>(groups); ++g) {
-    for (auto r = static_cast<std::size_t>(rows) - static_cast<std::size_t>(blocks.blocks - 1) * block_rows; r < block_rows;
-         ++r) {
-      std::memset(blocks.codes + (2 * g * block_rows + r) * 32, 0, 32);
-      std::memset(blocks.codes + ((2 * g + 1) * block_rows + r) * 32, 0, 32);
-      blocks.sums[g * block_rows + r] = 0;
-      blocks.negated[g * block_rows + r] = 0;
+  const auto used = static_cast<std::size_t>(rows) - static_cast<std::size_t>(blocks.blocks - 1) * block_rows;
+  const std::size_t tail = block_rows - used;
+  if (tail == 0) return;
+  const std::size_t first = static_cast<std::size_t>(blocks.blocks - 1) * static_cast<std::size_t>(units);
+  for (std::size_t u = first; u < first + static_cast<std::size_t>(units); ++u) {
+    for (std::size_t half = 2 * u; half < 2 * u + 2; ++half) {
+      std::memset(blocks.codes + (half * block_rows + used) * 32, 0, tail * 32);
+      std::memset(blocks.negated + half * block_rows + used, 0, tail * sizeof(std::int32_t));
     }
+    std::memset(blocks.sums + u * block_rows + used, 0, tail * sizeof(float));
   }
 }
 
@@ -53,7 +54,7 @@ void round_task(const KernelSet& kernels, const RoundTask& task, const Activatio
   CHECK(row_begin >= 0 && row_begin <= row_end && row_end <= out.rows);
   if (row_begin == row_end) return;
   kernels.round_rows(task, out, row_begin, row_end);
-  if (row_end == out.rows && out.bytes) zero_tail(out.bytes, out.rows, out.groups);
+  if (row_end == out.rows && out.bytes) zero_tail(out.bytes, out.rows, out.units);
 }
 
 }  // namespace
@@ -62,13 +63,13 @@ std::size_t activations_bytes(std::int64_t rows_max, std::int64_t cols_max) {
   CHECK(rows_max >= 0 && cols_max >= 1);
   const auto rows = static_cast<std::size_t>(rows_max);
   const std::size_t padded = rows + kTailRowsMax;
-  const auto groups = static_cast<std::size_t>(panel_groups(cols_max));
+  const auto units = static_cast<std::size_t>(panel_groups(cols_max, kGroupMax) * (kGroupMax / kUnit));
   Carver carver(nullptr);
   carver.take<float>(rows * static_cast<std::size_t>(cols_max));
   carver.take<float>(rows);
-  carver.take<std::byte>(padded * groups * 64);
-  carver.take<float>(padded * groups);
-  carver.take<std::int32_t>(padded * groups);
+  carver.take<std::byte>(padded * units * 64);
+  carver.take<float>(padded * units);
+  carver.take<std::int32_t>(padded * units * 2);
   return carver.size();
 }
 
@@ -78,10 +79,10 @@ Activations make_activations(const KernelSet& kernels, ActivationForms forms, in
   Activations x;
   x.rows = rows;
   x.cols = cols;
-  x.groups = panel_groups(cols);
+  x.units = (forms.units + 1) / 2 * 2;
   x.scales = carver.take<float>(static_cast<std::size_t>(rows));
   if (forms.floats) x.floats = carver.take<float>(static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols));
-  if (forms.bytes) x.bytes = take_blocks(carver, rows, x.groups, rows_of_block(kernels.tiles, rows));
+  if (x.units > 0) x.bytes = take_blocks(carver, rows, x.units, rows_of_block(kernels.tiles, rows));
   return x;
 }
 

@@ -19,23 +19,28 @@ inline constexpr float kActivationSmallest = 0x1.0p-80F;  // rows that stay belo
 
 // The forms in which rows are read, by the format of the weights. Both may be asked for at once.
 struct ActivationForms {
-  bool floats = false;  // [rows, cols] f32: dense weights
-  bool bytes = false;   // high and low bytes: quantized weights
+  bool floats = false;     // [rows, cols] f32: dense weights
+  std::int32_t units = 0;  // of high and low bytes, those beyond the last column zero: quantized weights
 
-  friend ActivationForms operator|(ActivationForms a, ActivationForms b) { return {a.floats || b.floats, a.bytes || b.bytes}; }
+  friend ActivationForms operator|(ActivationForms a, ActivationForms b) {
+    return {a.floats || b.floats, a.units > b.units ? a.units : b.units};
+  }
 };
 
-// Which form `linear` reads for weights of this format.
-constexpr ActivationForms activation_forms(PanelFormat format) { return {!is_quantized(format), is_quantized(format)}; }
+// Which form `linear` reads for these weights.
+constexpr ActivationForms activation_forms(const PanelMatrix& weights) {
+  if (!is_quantized(weights.format)) return {.floats = true};
+  return {.units = weights.groups * weights.format.group / kUnit};
+}
 
-// Rounded rows cut into blocks; a block's rows lie next to each other group by group. Rows of the last block beyond the last row
-// are zero. Codes: [block][group][high, low][block_rows][32], columns in ascending order.
+// Rounded rows cut into blocks; a block's rows lie next to each other unit by unit (32 columns). Rows of the last block beyond
+// the last row are zero. Codes: [block][unit][high, low][block_rows][32], columns in ascending order.
 struct ActivationBlocks {
   std::int32_t block_rows = 0;
   std::int32_t blocks = 0;
   std::byte* codes = nullptr;       // 64-byte aligned
-  float* sums = nullptr;            // [block][group][block_rows] sum of the group's integers: exact
-  std::int32_t* negated = nullptr;  // the same, negated
+  float* sums = nullptr;            // [block][unit][block_rows] sum of the unit's integers: exact, and so are sums of four
+  std::int32_t* negated = nullptr;  // [block][unit][2][block_rows] the same of 16 columns each, negated
 
   explicit operator bool() const { return codes != nullptr; }
 };
@@ -60,7 +65,7 @@ constexpr RowRounding row_rounding(std::uint32_t magnitude) {
 struct Activations {
   std::int32_t rows = 0;
   std::int32_t cols = 0;
-  std::int32_t groups = 0;  // panel_groups(cols)
+  std::int32_t units = 0;   // an even number
   float* floats = nullptr;  // [rows, cols], null if not asked for
   float* scales = nullptr;  // [rows]
   ActivationBlocks bytes;

@@ -73,59 +73,60 @@ __m512i lower_words(__m512i first, __m512i second) {
   return _mm512_permutex2var_epi16(first, _mm512_load_si512(kWords.data()), second);
 }
 
-// The integers of a group as 16-bit words; they have 15 bits.
-[[gnu::always_inline]] inline __m512i rounded_group(const RowValues& values, __m512 steps, std::int32_t column) {
+// The integers of a unit as 16-bit words; they have 15 bits.
+[[gnu::always_inline]] inline __m512i rounded_unit(const RowValues& values, __m512 steps, std::int32_t column) {
   const __m512i first = _mm512_cvtps_epi32(_mm512_mul_ps(values.at(column), steps));
   const __m512i second = _mm512_cvtps_epi32(_mm512_mul_ps(values.at(column + 16), steps));
   return lower_words(first, second);
 }
 
-// Sums of two groups' words, in lanes 0 and 1.
+// Sums of 16 words each of two units: first half of the first, first half of the second, second halves likewise.
 __m128i sums_of(__m512i first, __m512i second) {
   const __m512i ones = _mm512_set1_epi16(1);
   const __m512i a = _mm512_madd_epi16(first, ones), b = _mm512_madd_epi16(second, ones);
   const __m512i both = _mm512_add_epi32(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
-  const __m256i eight = _mm256_add_epi32(_mm512_castsi512_si256(both), _mm512_extracti64x4_epi64(both, 1));
-  const __m128i four = _mm_add_epi32(_mm256_castsi256_si128(eight), _mm256_extracti128_si256(eight, 1));
-  return _mm_add_epi32(four, _mm_unpackhi_epi64(four, four));
+  const __m256i front = _mm512_castsi512_si256(both), back = _mm512_extracti64x4_epi64(both, 1);
+  const __m256i eight = _mm256_add_epi32(_mm256_unpacklo_epi64(front, back), _mm256_unpackhi_epi64(front, back));
+  return _mm_add_epi32(_mm256_castsi256_si128(eight), _mm256_extracti128_si256(eight, 1));
 }
 
-// Where the groups of a row go.
+// Where the units of a row go.
 struct RowPlace {
   std::byte* high;
   float* sum;
   std::int32_t* negated;
   std::ptrdiff_t block_rows;
 
-  [[gnu::always_inline]] inline void put(int group, __m512i words, std::int32_t sum_of_group) const {
+  [[gnu::always_inline]] inline void put(std::ptrdiff_t unit, __m512i words, std::int32_t front, std::int32_t back) const {
     const __m512i upper = _mm512_srai_epi16(_mm512_add_epi16(words, _mm512_set1_epi16(64)), 7);
     const __m512i lower = _mm512_sub_epi16(words, _mm512_slli_epi16(upper, 7));
-    std::byte* const to = high + group * block_rows * 64;
+    std::byte* const to = high + unit * block_rows * 64;
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_cvtepi16_epi8(upper));
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + block_rows * 32), _mm512_cvtepi16_epi8(lower));
-    sum[group * block_rows] = static_cast<float>(sum_of_group);
-    negated[group * block_rows] = -sum_of_group;
+    sum[unit * block_rows] = static_cast<float>(front + back);
+    negated[2 * unit * block_rows] = -front;
+    negated[(2 * unit + 1) * block_rows] = -back;
   }
 };
 
-RowPlace place_of(const ActivationBlocks& blocks, int groups, int row) {
-  const std::ptrdiff_t base = std::ptrdiff_t{row / blocks.block_rows} * groups * blocks.block_rows;
+RowPlace place_of(const ActivationBlocks& blocks, int units, int row) {
+  const std::ptrdiff_t base = std::ptrdiff_t{row / blocks.block_rows} * units * blocks.block_rows;
   const std::ptrdiff_t r = row % blocks.block_rows;
-  return {blocks.codes + (2 * base + r) * 32, blocks.sums + base + r, blocks.negated + base + r, blocks.block_rows};
+  return {blocks.codes + (2 * base + r) * 32, blocks.sums + base + r, blocks.negated + 2 * base + r, blocks.block_rows};
 }
 
-// Writes all groups of a row, an even number; `steps`: 16256 / max|x|, or 0 for a row of zeros (whose values may be anything).
+// Writes all units of a row, an even number; `steps`: 16256 / max|x|, or 0 for a row of zeros (whose values may be anything).
 void round_row(const RowValues& values, float steps, const Activations& out, int row) {
-  const RowPlace place = place_of(out.bytes, out.groups, row);
+  const RowPlace place = place_of(out.bytes, out.units, row);
   const __m512 factor = _mm512_set1_ps(steps);
-  for (int g = 0; g < out.groups; g += 2) {
+  for (int u = 0; u < out.units; u += 2) {
     __m512i words[2] = {_mm512_setzero_si512(), _mm512_setzero_si512()};
     if (steps != 0.0F) {
-      for (int i = 0; i < 2; ++i) words[i] = rounded_group(values, factor, (g + i) * kGroup);
+      for (int i = 0; i < 2; ++i) words[i] = rounded_unit(values, factor, (u + i) * kUnit);
     }
     const __m128i sums = sums_of(words[0], words[1]);
-    place.put(g, words[0], _mm_cvtsi128_si32(sums));
-    place.put(g + 1, words[1], _mm_extract_epi32(sums, 1));
+    place.put(u, words[0], _mm_cvtsi128_si32(sums), _mm_extract_epi32(sums, 2));
+    place.put(u + 1, words[1], _mm_extract_epi32(sums, 1), _mm_extract_epi32(sums, 3));
   }
 }
 

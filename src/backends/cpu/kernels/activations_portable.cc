@@ -30,22 +30,22 @@ float value_at(const float* x, const float* weight, float factor, std::int32_t c
   return weight == nullptr ? x[column] : x[column] * factor * weight[column];
 }
 
-// The 32 integers of a group.
-void put_group(const Activations& out, int row, int group, const std::int32_t* values) {
+// The 32 integers of a unit.
+void put_unit(const Activations& out, int row, int unit, const std::int32_t* values) {
   const std::ptrdiff_t step = out.bytes.block_rows;
-  const std::ptrdiff_t base = (std::ptrdiff_t{row / out.bytes.block_rows} * out.groups + group) * step;
+  const std::ptrdiff_t base = (std::ptrdiff_t{row / out.bytes.block_rows} * out.units + unit) * step;
   const std::ptrdiff_t r = row % out.bytes.block_rows;
   std::byte* const high = out.bytes.codes + (2 * base + r) * 32;
   std::byte* const low = high + step * 32;
-  std::int32_t sum = 0;
-  for (int c = 0; c < kGroup; ++c) {
+  std::int32_t sums[2] = {};
+  for (int c = 0; c < kUnit; ++c) {
     const std::int32_t upper = (values[c] + 64) >> 7;
     high[c] = static_cast<std::byte>(upper);
     low[c] = static_cast<std::byte>(values[c] - 128 * upper);
-    sum += values[c];
+    sums[c / 16] += values[c];
   }
-  out.bytes.sums[base + r] = static_cast<float>(sum);
-  out.bytes.negated[base + r] = -sum;
+  out.bytes.sums[base + r] = static_cast<float>(sums[0] + sums[1]);
+  for (int half = 0; half < 2; ++half) out.bytes.negated[2 * base + half * step + r] = -sums[half];
 }
 
 }  // namespace
@@ -64,12 +64,12 @@ void round_rows_portable(const RoundTask& task, const Activations& out, int row_
     const RowRounding rounding = row_rounding(magnitude);
     out.scales[row] = rounding.scale;
     if (!out.bytes) continue;
-    for (int g = 0; g < out.groups; ++g) {
-      std::int32_t values[kGroup] = {};
-      for (int c = 0; c < kGroup && g * kGroup + c < out.cols && rounding.steps != 0.0F; ++c) {
-        values[c] = static_cast<std::int32_t>(std::nearbyint(value_at(x, task.weight, factor, g * kGroup + c) * rounding.steps));
+    for (int u = 0; u < out.units; ++u) {
+      std::int32_t values[kUnit] = {};
+      for (int c = 0; c < kUnit && u * kUnit + c < out.cols && rounding.steps != 0.0F; ++c) {
+        values[c] = static_cast<std::int32_t>(std::nearbyint(value_at(x, task.weight, factor, u * kUnit + c) * rounding.steps));
       }
-      put_group(out, row, g, values);
+      put_unit(out, row, u, values);
     }
   }
 }

@@ -5,12 +5,13 @@
 namespace linnet::cpu {
 namespace {
 
-constexpr ActivationForms kBothForms{.floats = true, .bytes = true};
+// Floats, and units as groups of 32 have them.
+ActivationForms both_forms(int cols) { return {.floats = true, .units = panel_groups(cols, 32)}; }
 
 // The integer of a column.
 std::int32_t byte_value(const Activations& x, int row, int col) {
   const std::ptrdiff_t rows = x.bytes.block_rows;
-  const std::ptrdiff_t at = (row / rows * x.groups + col / 32) * rows;
+  const std::ptrdiff_t at = (row / rows * x.units + col / 32) * rows;
   const std::byte* const high = x.bytes.codes + (2 * at + row % rows) * 32 + col % 32;
   return 128 * static_cast<std::int8_t>(*high) + static_cast<std::int8_t>(high[rows * 32]);
 }
@@ -19,10 +20,10 @@ TEST(Activations, RoundsToTheNearestOf15Bits) {
     for (const int cols : {1, 31, 32, 33, 96, 576, 1000}) {
       for (const int rows : {1, 3, 4, 13, 40}) {
         const auto x = random_rows(rows, cols, 1);
-        const TestActivations a(*kernels, kBothForms, x.data(), rows, cols);
+        const TestActivations a(*kernels, both_forms(cols), x.data(), rows, cols);
         for (int r = 0; r < rows; ++r) {
           const float scale = a.x.scales[r];
-          for (int c = 0; c < a.x.groups * kGroup; ++c) {
+          for (int c = 0; c < a.x.units * kUnit; ++c) {
             const std::int32_t value = byte_value(a.x, r, c);
             if (c >= cols) {
               ASSERT_EQ(value, 0);
@@ -42,16 +43,16 @@ TEST(Activations, RoundsToTheNearestOf15Bits) {
 TEST(Activations, SumsAreThoseOfTheIntegers) {
   for (const KernelSet* const kernels : runnable_kernel_sets()) {
     const auto x = random_rows(21, 200, 2);
-    const TestActivations a(*kernels, kBothForms, x.data(), 21, 200);
+    const TestActivations a(*kernels, both_forms(200), x.data(), 21, 200);
     for (int r = 0; r < 21; ++r) {
-      for (int g = 0; g < a.x.groups; ++g) {
-        std::int32_t sum = 0;
-        for (int c = 0; c < kGroup; ++c) sum += byte_value(a.x, r, g * kGroup + c);
-        const auto at = [&](const ActivationBlocks& b) {
-          return (r / b.block_rows * a.x.groups + g) * b.block_rows + r % b.block_rows;
-        };
-        ASSERT_EQ(a.x.bytes.sums[at(a.x.bytes)], static_cast<float>(sum));
-        ASSERT_EQ(a.x.bytes.negated[at(a.x.bytes)], -sum);
+      const ActivationBlocks& b = a.x.bytes;
+      for (int u = 0; u < a.x.units; ++u) {
+        std::int32_t sums[2] = {};
+        for (int c = 0; c < kUnit; ++c) sums[c / 16] += byte_value(a.x, r, u * kUnit + c);
+        const int first = (r / b.block_rows * a.x.units + u) * b.block_rows;
+        ASSERT_EQ(b.sums[first + r % b.block_rows], static_cast<float>(sums[0] + sums[1]));
+        for (int half = 0; half < 2; ++half)
+          ASSERT_EQ(b.negated[2 * first + half * b.block_rows + r % b.block_rows], -sums[half]);
       }
     }
   }
@@ -60,9 +61,9 @@ TEST(Activations, SumsAreThoseOfTheIntegers) {
 TEST(Activations, RowsBeyondTheLastAreZero) {
   for (const KernelSet* const kernels : runnable_kernel_sets()) {
     const auto x = random_rows(37, 64, 3);
-    const TestActivations a(*kernels, kBothForms, x.data(), 37, 64);
+    const TestActivations a(*kernels, both_forms(64), x.data(), 37, 64);
     for (int r = 37; r < a.x.bytes.blocks * a.x.bytes.block_rows; ++r) {
-      for (int c = 0; c < a.x.groups * kGroup; ++c) ASSERT_EQ(byte_value(a.x, r, c), 0);
+      for (int c = 0; c < a.x.units * kUnit; ++c) ASSERT_EQ(byte_value(a.x, r, c), 0);
     }
   }
 }
@@ -73,12 +74,12 @@ TEST(Activations, ARowsBitsDependOnThatRowAlone) {
   const auto x = random_rows(rows, cols, 4), weight = random_rows(1, cols, 5);
   for (const KernelSet* const kernels : runnable_kernel_sets()) {
     const GuardedBytes memory(activations_bytes(rows, cols)), alone_memory(activations_bytes(1, cols));
-    const Activations batch = make_activations(*kernels, kBothForms, rows, cols, memory.data());
+    const Activations batch = make_activations(*kernels, both_forms(cols), rows, cols, memory.data());
     rms_norm_round(*kernels, {x.data(), cols}, weight.data(), 1e-5F, batch, 11, rows);
     rms_norm_round(*kernels, {x.data(), cols}, weight.data(), 1e-5F, batch, 0, 11);
     const KernelSet& portable = *runnable_kernel_sets().back();
     for (int r = 0; r < rows; ++r) {
-      const Activations alone = make_activations(portable, kBothForms, 1, cols, alone_memory.data());
+      const Activations alone = make_activations(portable, both_forms(cols), 1, cols, alone_memory.data());
       rms_norm_round(portable, {x.data() + r * cols, cols}, weight.data(), 1e-5F, alone, 0, 1);
       ASSERT_EQ(alone.scales[0], batch.scales[r]) << kernels->name;
       for (int c = 0; c < cols; ++c) {
@@ -127,7 +128,7 @@ TEST(Activations, SpecialRows) {
     for (const Case& c : kCases) {
       std::vector<float> x(5 * 64, 0.0F);
       x[2 * 64 + 40] = c.value;
-      const TestActivations a(*kernels, kBothForms, x.data(), 5, 64);
+      const TestActivations a(*kernels, both_forms(64), x.data(), 5, 64);
       for (int r = 0; r < 5; ++r) {
         EXPECT_EQ(std::isnan(a.x.scales[r]), c.nan && r == 2) << kernels->name << " " << c.name;
         if (!c.nan) {
@@ -140,7 +141,7 @@ TEST(Activations, SpecialRows) {
     for (const float value : {std::bit_cast<float>(0x7f7fffffU), 0x1p-80F}) {
       std::vector<float> x(64, value);
       x[1] = -value;
-      const TestActivations a(*kernels, kBothForms, x.data(), 1, 64);
+      const TestActivations a(*kernels, both_forms(64), x.data(), 1, 64);
       EXPECT_EQ(byte_value(a.x, 0, 0), 16256);
       EXPECT_EQ(byte_value(a.x, 0, 1), -16256);
       EXPECT_EQ(a.x.scales[0], value / 16256.0F);
@@ -154,10 +155,10 @@ TEST(Activations, FitTheirBound) {
       for (int rows = 1; rows <= 530; rows += rows < 70 ? 1 : 23) {
         std::vector<std::byte> memory(activations_bytes(rows, cols) + 64);
         auto* const base = reinterpret_cast<std::byte*>((reinterpret_cast<std::uintptr_t>(memory.data()) + 63) / 64 * 64);
-        const Activations x = make_activations(*kernels, kBothForms, rows, cols, base);
+        const Activations x = make_activations(*kernels, both_forms(cols), rows, cols, base);
         const auto entries = static_cast<std::size_t>(x.bytes.blocks) * static_cast<std::size_t>(x.bytes.block_rows) *
-                             static_cast<std::size_t>(x.groups);
-        ASSERT_LE(reinterpret_cast<std::byte*>(x.bytes.negated + entries), base + activations_bytes(rows, cols));
+                             static_cast<std::size_t>(x.units);
+        ASSERT_LE(reinterpret_cast<std::byte*>(x.bytes.negated + 2 * entries), base + activations_bytes(rows, cols));
         ASSERT_GE(x.bytes.blocks * x.bytes.block_rows, rows);
       }
     }

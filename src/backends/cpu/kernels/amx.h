@@ -49,5 +49,10 @@ template <int kC, int kA, int kB>
 [[gnu::always_inline]] inline void dot_int8() {
   asm volatile("tdpbssd %%tmm%c2,%%tmm%c1,%%tmm%c0" ::"i"(kC), "i"(kA), "i"(kB));
 }
+// Signed A, unsigned B.
+template <int kC, int kA, int kB>
+[[gnu::always_inline]] inline void dot_int8_unsigned() {
+  asm volatile("tdpbsud %%tmm%c2,%%tmm%c1,%%tmm%c0" ::"i"(kC), "i"(kA), "i"(kB));
+}
 
 }  // namespace linnet::cpu::amx

@@ -28,7 +28,7 @@ struct KernelSet {
   std::string_view name;  // amx, avx512, portable: LINNET_ISA's value, and part of numerics_id
   bool tiles = false;     // blocks of rounded rows are made for tiles
 
-  void (*repack)(const Tensor& source, const PanelMatrix& into, PanelPlace place, int panel_begin, int panel_end);
+  void (*repack)(const Tensor& source, const PanelMatrix& into, PanelPlace place, PanelRange range);
   void (*round_rows)(const RoundTask& task, const Activations& out, int row_begin, int row_end);
   void (*linear_quantized)(const PanelMatrix& weights, const Activations& x, const LinearOutput& out, const LinearShare& share);
   void (*linear_dense)(const PanelMatrix& weights, const Activations& x, const LinearOutput& out, const LinearShare& share);

@@ -43,7 +43,7 @@ bool runs_avx512() {
   __builtin_cpu_init();
   return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
          __builtin_cpu_supports("avx512dq") != 0 && __builtin_cpu_supports("avx512vl") != 0 &&
-         __builtin_cpu_supports("avx512vnni") != 0 && __builtin_cpu_supports("fma") != 0;
+         __builtin_cpu_supports("avx512vnni") != 0 && __builtin_cpu_supports("fma") != 0 && __builtin_cpu_supports("bmi2") != 0;
 }
 
 bool has_tiles() {

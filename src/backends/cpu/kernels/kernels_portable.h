@@ -7,7 +7,7 @@
 
 namespace linnet::cpu {
 
-void repack_portable(const Tensor& source, const PanelMatrix& into, PanelPlace place, int panel_begin, int panel_end);
+void repack_portable(const Tensor& source, const PanelMatrix& into, PanelPlace place, PanelRange range);
 void round_rows_portable(const RoundTask& task, const Activations& out, int row_begin, int row_end);
 void linear_quantized_portable(const PanelMatrix& weights, const Activations& x, const LinearOutput& out,
                                const LinearShare& share);

@@ -9,7 +9,7 @@
 namespace linnet::cpu {
 
 // AVX-512 F, BW, DQ, VL, VNNI.
-void repack_avx512(const Tensor& source, const PanelMatrix& into, PanelPlace place, int panel_begin, int panel_end);
+void repack_avx512(const Tensor& source, const PanelMatrix& into, PanelPlace place, PanelRange range);
 void round_rows_avx512(const RoundTask& task, const Activations& out, int row_begin, int row_end);
 void linear_quantized_avx512(const PanelMatrix& weights, const Activations& x, const LinearOutput& out, const LinearShare& share);
 void linear_dense_avx512(const PanelMatrix& weights, const Activations& x, const LinearOutput& out, const LinearShare& share);

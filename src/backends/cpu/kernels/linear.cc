@@ -17,7 +17,8 @@ void linear(const KernelSet& kernels, const PanelMatrix& weights, const Activati
     kernels.linear_dense(weights, x, out, share);
     return;
   }
-  CHECK_MSG(x.bytes, "activations were made without the form that this matrix reads");
+  CHECK_MSG(x.bytes && x.units * kUnit >= weights.groups * weights.format.group,
+            "activations were made without the form that this matrix reads");
   kernels.linear_quantized(weights, x, out, share);
 }
 

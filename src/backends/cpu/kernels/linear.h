@@ -1,6 +1,7 @@
 // y = W x for rows of activations and panels of weights.
 //
-// Quantized: inside a group of 32 columns products are summed exactly as integers; groups are added in f32 in ascending order,
+// Quantized: inside a group (of 16 to 128 columns) products are summed exactly as integers of 32 bits; groups are added in f32 in
+// ascending order,
 //   acc = fma(f32(sum), scale, acc); affine: acc = fma(bias, f32(sum of x), acc); at the end acc * scale of the row.
 // So a row's bits don't depend on the number of rows, the panel range, or the instruction set. Dense: acc = fma(w, x, acc),
 // columns ascending; bits don't depend on rows and range.

@@ -7,22 +7,23 @@
 
 #include "backends/cpu/kernels/amx.h"
 #include "backends/cpu/kernels/kernels_x86.h"
+#include "backends/cpu/kernels/panel_shapes.h"
 #include "backends/cpu/kernels/simd_avx512.h"
 
 namespace linnet::cpu {
 namespace {
 
 constexpr std::ptrdiff_t kPrefetchBytes = 3072;
-constexpr int kAhead = 4;                          // groups from unpacking to use
-constexpr int kRing = 8;                           // unpacked groups; a power of two, at least kAhead
+constexpr int kAhead = 4;                          // units from unpacking to use
+constexpr int kRing = 8;                           // unpacked units; a power of two, at least kAhead
 constexpr int kPanelsMax = 48;                     // that meet a block of rows one after another
 constexpr int kFewBlocks = 4;                      // of rows, for which nibbles are unpacked once each; more share widened panels
 constexpr std::size_t kWeightsBytes = 640 * 1024;  // of them, where many blocks follow: they stay in L2
-constexpr int kChunkGroups = 24;                   // of many blocks: a block's activations stay in L1 while panels pass by
+constexpr int kChunkUnits = 24;                    // of many blocks: a block's activations stay in L1 while panels pass by
 
 struct alignas(64) Stage {
   std::int32_t sums[4][16][16];  // [group % 4][row: high halves, low halves][lane]
-  std::byte ring[kRing][512];    // [group % kRing]: tile B
+  std::byte ring[kRing][512];    // [unit % kRing]: tile B
   float out[kPanelsMax][8][16];  // [panel][row][lane]; rows follow each other without gaps
 };
 static_assert(sizeof(Stage) + kWeightsBytes <= kLinearScratchBytes);
@@ -33,6 +34,8 @@ struct Work {
   const float* x_sums;     // likewise
   const std::byte* weights;
   std::ptrdiff_t panel_bytes;
+  std::ptrdiff_t group_bytes;
+  DType numbers;
   int panels;
   std::ptrdiff_t groups;  // even, at least 4
   bool first;             // sums start from zero; else they go on from stage->out
@@ -40,7 +43,7 @@ struct Work {
   Stage* stage;
 };
 
-// A group of nibbles as signed bytes: tile B, columns ascending.
+// A unit of nibbles as bytes: tile B, columns ascending.
 template <bool kAffine>
 [[gnu::always_inline]] inline void unpack_nibbles(const std::byte* from, std::byte* to) {
   const __m512i low_nibble = _mm512_set1_epi8(15);
@@ -57,109 +60,152 @@ template <bool kAffine>
   }
 }
 
+// A group of a panel.
+struct At {
+  const std::byte* panel;
+  std::ptrdiff_t group;
+};
+
 // kRows x 16 sums live in registers. Software pipeline, in groups: tile loads of g + 1 | products of g | tile store of g - 1 |
-// fma of g - 3; the last groups of a panel drain while the next panel starts. Tiles, by the group's parity: C 0 and 1, B 2 and 3,
-// A 4 and 5.
-template <PanelFormat kFormat, int kRows>
+// fma of g - 3; the last groups of a panel drain while the next panel starts. Tiles: C 0 and 1 by the group's parity, B 2 and 3,
+// A 4 and 5 by the unit's.
+template <PanelFormat kShape, int kRows>
 class Block {
  public:
   explicit Block(const Work& work) : work_(work), ahead_(work.weights) {}
 
   [[gnu::always_inline]] inline void run() {
     const std::ptrdiff_t groups = work_.groups;
-    const std::byte* weights = work_.weights;
+    const std::byte* panel = work_.weights;
     float* out = &work_.stage->out[0][0][0];
     ahead_end_ = work_.weights + work_.panels * work_.panel_bytes;
     for (int i = 0; i < kAhead; ++i) unpack_ahead(i);
     amx::zero<0>();
     amx::zero<1>();
-    load<0>(0, weights, 0);
+    load<0>({panel, 0}, 0, 0);
     begin(out);
-    step<0, false, false>(1, weights, weights, 0);
-    step<1, true, false>(2, weights, weights, 0);
-    step<0, true, false>(3, weights, weights, 0);
-    for (int panel = 1;; ++panel) {
-      const bool last = panel == work_.panels;
-      const std::byte* const next = last ? weights : weights + work_.panel_bytes;  // after the last panel: what may be read
-      step<1, true, true>(groups > 4 ? 4 : 0, groups > 4 ? weights : next, weights, 0);
+    step<0, false, false>({panel, 0}, {panel, 1}, {panel, 0});
+    step<1, true, false>({panel, 1}, {panel, 2}, {panel, 0});
+    step<0, true, false>({panel, 2}, {panel, 3}, {panel, 0});
+    for (int count = 1;; ++count) {
+      const bool last = count == work_.panels;
+      const std::byte* const next = last ? panel : panel + work_.panel_bytes;  // after the last panel: what may be read
+      step<1, true, true>({panel, 3}, groups > 4 ? At{panel, 4} : At{next, 0}, {panel, 0});
       for (std::ptrdiff_t g = 4; g < groups; g += 2) {
-        const bool more = g + 2 < groups;
-        step<0, true, true>(g + 1, weights, weights, g - 3);
-        step<1, true, true>(more ? g + 2 : 0, more ? weights : next, weights, g - 2);
+        step<0, true, true>({panel, g}, {panel, g + 1}, {panel, g - 3});
+        step<1, true, true>({panel, g + 1}, g + 2 < groups ? At{panel, g + 2} : At{next, 0}, {panel, g - 2});
       }
       if (last) break;
-      step<0, true, true>(1, next, weights, groups - 3);
-      step<1, true, true>(2, next, weights, groups - 2);
-      step<0, true, true>(3, next, weights, groups - 1);
+      step<0, true, true>({next, 0}, {next, 1}, {panel, groups - 3});
+      step<1, true, true>({next, 1}, {next, 2}, {panel, groups - 2});
+      step<0, true, true>({next, 2}, {next, 3}, {panel, groups - 1});
       end(out);
       out += kRows * kPanelRows;
-      weights = next;
+      panel = next;
       begin(out);
     }
     amx::store<1>(staged(-1), 64);
-    for (int back = 3; back > 0; --back) add<0, kRows>(weights, groups - back, staged(-back));
+    for (int back = 3; back > 0; --back) add<0, kRows>({panel, groups - back}, staged(-back));
     end(out);
   }
 
  private:
-  static constexpr bool kNibbles = is_nibbles(kFormat);
-  static constexpr std::ptrdiff_t kGroupBytes = panel_unit_bytes(kFormat);
-  static constexpr std::ptrdiff_t kScales = kNibbles ? 256 : 512;
+  static constexpr bool kNibbles = is_nibbles(kShape);
+  static constexpr int kUnits = kShape.group < kUnit ? 1 : kShape.group / kUnit;  // products of a group
+  static constexpr std::ptrdiff_t kUnitBytes = code_bytes(kShape) / kUnits;
 
   // Where group count_ + offset of the stream of groups is staged.
   [[gnu::always_inline]] inline std::int32_t* staged(int offset) const { return &work_.stage->sums[(count_ + offset) & 3][0][0]; }
 
-  // The next group of the stream, which will have this index, into the ring.
+  // The next unit of the stream, which will have this index, into the ring.
   [[gnu::always_inline]] inline void unpack_ahead(int index) {
     if constexpr (kNibbles) {
       if (ahead_ >= ahead_end_) return;
-      unpack_nibbles<is_affine(kFormat)>(ahead_, work_.stage->ring[index & (kRing - 1)]);
-      ahead_ += kGroupBytes;
+      unpack_nibbles<kShape.affine>(ahead_, work_.stage->ring[index & (kRing - 1)]);
+      ahead_ += kUnitBytes;
+      if (index % kUnits == kUnits - 1) ahead_ += work_.group_bytes - code_bytes(kShape);
     }
   }
 
-  template <int kParity>
-  [[gnu::always_inline]] inline void load(std::ptrdiff_t group, const std::byte* weights, int index) {
-    const std::byte* const b = weights + group * kGroupBytes;
-    amx::load<2 + kParity>(kNibbles ? work_.stage->ring[index & (kRing - 1)] : b, 64);
-    amx::load<4 + kParity>(work_.codes + group * (kRows * 64), 32);
+  // Tiles of a unit of the group, which has this index in the stream of units.
+  template <int kTile>
+  [[gnu::always_inline]] inline void load(At at, int unit, int index) {
+    const std::byte* const b = at.panel + at.group * work_.group_bytes + unit * kUnitBytes;
+    const std::byte* a = work_.codes + (at.group * kUnits + unit) * (kRows * 64);
+    if constexpr (kShape.group == 16) a = work_.codes + at.group / 2 * (kRows * 64) + at.group % 2 * 16;
+    amx::load<2 + kTile>(kNibbles ? work_.stage->ring[index & (kRing - 1)] : b, 64);
+    amx::load<4 + kTile>(a, 32);
     if (!work_.fetch) return;
-#pragma GCC unroll 9
-    for (std::ptrdiff_t z = 0; z < kGroupBytes; z += 64)
+    const std::ptrdiff_t bytes = kUnitBytes + (unit == kUnits - 1 ? work_.group_bytes - code_bytes(kShape) : 0);
+    for (std::ptrdiff_t z = 0; z < bytes; z += 64)
       _mm_prefetch(reinterpret_cast<const char*>(b) + kPrefetchBytes + z, _MM_HINT_T0);
+  }
+
+  // Sums of x over a group: where kRows of them lie.
+  [[gnu::always_inline]] inline const float* x_sums(std::ptrdiff_t group) {
+    const float* const sums = work_.x_sums + group * kUnits * kRows;
+    if constexpr (kUnits == 1) return sums;
+    for (int r = 0; r < kRows; ++r) {
+      group_sums_[r] = sums[r];
+      for (int u = 1; u < kUnits; ++u) group_sums_[r] += sums[u * kRows + r];
+    }
+    return group_sums_;
   }
 
   // Adds a staged group to rows [kBegin, kEnd).
   template <int kBegin, int kEnd>
-  [[gnu::always_inline]] inline void add(const std::byte* weights, std::ptrdiff_t group, const std::int32_t* sums) {
-    const std::byte* const scales = weights + group * kGroupBytes + kScales;
-    const float* const x_sums = work_.x_sums + group * kRows;
-    const __m512 scale = load_half(scales);
+  [[gnu::always_inline]] inline void add(At at, const std::int32_t* sums) {
+    const std::byte* const scales = at.panel + at.group * work_.group_bytes + code_bytes(kShape);
+    const __m512 scale = load_numbers(work_.numbers, scales);
     __m512 bias = _mm512_setzero_ps();
-    if constexpr (is_affine(kFormat)) bias = load_half(scales + 32);
+    const float* x = nullptr;
+    if constexpr (kShape.affine) {
+      bias = load_numbers(work_.numbers, scales + (work_.group_bytes - code_bytes(kShape)) / 2);
+      x = x_sums(at.group);
+    }
 #pragma GCC unroll 8
     for (int r = kBegin; r < kEnd; ++r) {
       const __m512i high = _mm512_slli_epi32(_mm512_load_si512(sums + r * 16), 7);
       const __m512 sum = _mm512_cvtepi32_ps(_mm512_add_epi32(high, _mm512_load_si512(sums + (kRows + r) * 16)));
       acc_[r] = _mm512_fmadd_ps(sum, scale, acc_[r]);
-      if constexpr (is_affine(kFormat)) acc_[r] = _mm512_fmadd_ps(bias, _mm512_set1_ps(x_sums[r]), acc_[r]);
+      if constexpr (kShape.affine) acc_[r] = _mm512_fmadd_ps(bias, _mm512_set1_ps(x[r]), acc_[r]);
     }
   }
 
-  // Products of a group of parity kParity, whose tiles are loaded; tile loads of the next; the sums of `summed`, three groups
-  // back.
+  template <int kC, int kTile>
+  [[gnu::always_inline]] inline void multiply() {
+    if constexpr (kShape.affine) {
+      amx::dot_int8_unsigned<kC, 4 + kTile, 2 + kTile>();
+    } else {
+      amx::dot_int8<kC, 4 + kTile, 2 + kTile>();
+    }
+  }
+
+  // Units kUnitIndex .. of a group of parity kParity: products of each while the tiles of the following one are loaded.
+  template <int kParity, int kUnitIndex>
+  [[gnu::always_inline]] inline void multiply_units(At now, At next) {
+    constexpr int kTile = kUnits == 1 ? kParity : kUnitIndex % 2;
+    constexpr bool kLast = kUnitIndex + 1 == kUnits;
+    load<1 - kTile>(kLast ? next : now, kLast ? 0 : kUnitIndex + 1, count_ * kUnits + kUnitIndex + 1);
+    multiply<kParity, kTile>();
+    if constexpr (!kLast) {
+      unpack_ahead(count_ * kUnits + kUnitIndex + kAhead);
+      multiply_units<kParity, kUnitIndex + 1>(now, next);
+    }
+  }
+
+  // Products of a group of parity kParity, whose first tiles are loaded; first tile loads of the next; the sums of `summed`,
+  // three groups back.
   template <int kParity, bool kStore, bool kSum>
-  [[gnu::always_inline]] inline void step(std::ptrdiff_t next_group, const std::byte* next, const std::byte* weights,
-                                          std::ptrdiff_t summed) {
-    load<1 - kParity>(next_group, next, count_ + 1);
-    amx::dot_int8<kParity, 4 + kParity, 2 + kParity>();
-    if constexpr (kSum) add<0, kRows / 2>(weights, summed, staged(-3));
-    unpack_ahead(count_ + kAhead);
+  [[gnu::always_inline]] inline void step(At now, At next, At summed) {
+    multiply_units<kParity, 0>(now, next);
+    if constexpr (kSum) add<0, kRows / 2>(summed, staged(-3));
+    unpack_ahead(count_ * kUnits + kUnits - 1 + kAhead);
     if constexpr (kStore) {
       amx::store<1 - kParity>(staged(-1), 64);
       amx::zero<1 - kParity>();
     }
-    if constexpr (kSum) add<kRows / 2, kRows>(weights, summed, staged(-3));
+    if constexpr (kSum) add<kRows / 2, kRows>(summed, staged(-3));
     ++count_;
   }
 
@@ -177,97 +223,67 @@ class Block {
   const std::byte* ahead_end_ = nullptr;
   int count_ = 0;  // groups whose products are done, of all panels
   __m512 acc_[kRows];
+  float group_sums_[kRows] = {};
 };
 
 using RunBlock = void (*)(const Work&);
 
-template <PanelFormat kFormat, int kRows>
+template <PanelFormat kShape, int kRows>
 [[gnu::noinline]] void run_block(const Work& work) {
-  Block<kFormat, kRows> block(work);
+  Block<kShape, kRows> block(work);
   block.run();
 }
 
-template <PanelFormat kFormat>
-RunBlock block_of(int rows) {
-  switch (rows) {
-    case 4:
-      return run_block<kFormat, 4>;
-    case 6:
-      return run_block<kFormat, 6>;
-    default:
-      return run_block<kFormat, 8>;
-  }
-}
 RunBlock block_of(PanelFormat format, int rows) {
-  switch (format) {
-    case PanelFormat::kNibblesSymmetric:
-      return block_of<PanelFormat::kNibblesSymmetric>(rows);
-    case PanelFormat::kNibblesAffine:
-      return block_of<PanelFormat::kNibblesAffine>(rows);
-    case PanelFormat::kBytesSymmetric:
-      return block_of<PanelFormat::kBytesSymmetric>(rows);
-    default:
-      return block_of<PanelFormat::kBytesAffine>(rows);
-  }
+  RunBlock run = nullptr;
+  with_panel_shape(format, [&]<PanelFormat kShape>() {
+    run = rows == 4 ? run_block<kShape, 4> : (rows == 6 ? run_block<kShape, 6> : run_block<kShape, 8>);
+  });
+  return run;
 }
 
-// Groups of the next chunk: so that none of less than four is left over; even.
-constexpr int chunk_of(int left) {
-  return left <= kChunkGroups + 2 ? left : (left < kChunkGroups + 4 ? kChunkGroups - 2 : kChunkGroups);
-}
-
-// C 0 and 1, B 2 and 3, A 4 and 5.
-void configure_tiles(int block_rows) {
+// C 0 and 1, B 2 and 3, A 4 and 5; `columns` of a unit.
+void configure_tiles(int block_rows, int columns) {
   amx::TileConfig config;
   for (const int tile : {0, 1}) config.set(tile, 2 * block_rows, 64);
-  for (const int tile : {2, 3}) config.set(tile, 8, 64);
-  for (const int tile : {4, 5}) config.set(tile, 2 * block_rows, 32);
+  for (const int tile : {2, 3}) config.set(tile, columns / 4, 64);
+  for (const int tile : {4, 5}) config.set(tile, 2 * block_rows, columns);
   amx::configure(config);
 }
 
-// A nibble panel's groups as a byte panel's.
-template <PanelFormat kFormat>
-[[gnu::noinline]] void widen(const std::byte* from, std::byte* to, int groups) {
-  constexpr std::ptrdiff_t kFrom = panel_unit_bytes(kFormat);
-  constexpr std::ptrdiff_t kTo = kFrom + 256;
-  for (; groups > 0; --groups, from += kFrom, to += kTo) {
-#pragma GCC unroll 5
-    for (std::ptrdiff_t z = 0; z < kFrom; z += 64)
-      _mm_prefetch(reinterpret_cast<const char*>(from) + kPrefetchBytes + z, _MM_HINT_T0);
-    unpack_nibbles<is_affine(kFormat)>(from, to);
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + 512), _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + 256)));
-    if constexpr (is_affine(kFormat)) {
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + 544), _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + 288)));
-    }
-  }
-}
-
-// Panels of one format where the kernels find them.
+// A panel where the kernels find it, and those that follow it.
 struct Panels {
   PanelFormat format;
   const std::byte* data;
   std::ptrdiff_t panel_bytes;
+  int groups;
   int first;  // of the matrix
   int count;
 };
 
+// Groups of the next chunk: so that none of less than four is left over; even.
+constexpr int chunk_of(int left, int chunk) { return left <= chunk + 2 ? left : chunk; }
+
 // All blocks of rows, one after another, times some panels.
-void run_panels(const PanelMatrix& weights, const Activations& x, const LinearOutput& out, const Panels& panels, Stage* stage) {
+void run_panels(const Activations& x, const Finish& finish_as, const Panels& panels, Stage* stage) {
   const ActivationBlocks& bytes = x.bytes;
   const RunBlock run = block_of(panels.format, bytes.block_rows);
   const bool whole = bytes.blocks == 1 || is_nibbles(panels.format);
   Work work{};
   work.stage = stage;
   work.panel_bytes = panels.panel_bytes;
+  work.group_bytes = panel_group_bytes(panels.format);
+  work.numbers = panels.format.numbers;
   work.panels = panels.count;
   work.fetch = bytes.blocks == 1;
   for (int b = 0; b < bytes.blocks; ++b) {
-    for (int g = 0; g < x.groups;) {
-      const int groups = whole ? x.groups : chunk_of(x.groups - g);
-      const std::ptrdiff_t at = (std::ptrdiff_t{b} * x.groups + g) * bytes.block_rows;
+    for (int g = 0; g < panels.groups;) {
+      const int groups = whole ? panels.groups : chunk_of(panels.groups - g, kChunkUnits * kUnit / panels.format.group);
+      const std::ptrdiff_t at =
+          (std::ptrdiff_t{b} * x.units + std::ptrdiff_t{g} * panels.format.group / kUnit) * bytes.block_rows;
       work.codes = bytes.codes + at * 64;
       work.x_sums = bytes.sums + at;
-      work.weights = panels.data + static_cast<std::size_t>(g) * panel_unit_bytes(panels.format);
+      work.weights = panels.data + g * work.group_bytes;
       work.groups = groups;
       work.first = g == 0;
       run(work);
@@ -277,41 +293,63 @@ void run_panels(const PanelMatrix& weights, const Activations& x, const LinearOu
     const int row_end = row + bytes.block_rows < x.rows ? row + bytes.block_rows : x.rows;
     const std::ptrdiff_t tile = std::ptrdiff_t{bytes.block_rows} * kPanelRows;
     for (int p = 0; p < panels.count; p += 2) {
+      Finish two = finish_as;
+      two.panel = panels.first + p;
+      two.panels = panels.count - p < 2 ? 1 : 2;
       const float* const sums = &stage->out[0][0][0] + p * tile;
-      finish({&out, x.scales, weights.rows, panels.first + p, panels.count - p < 2 ? 1 : 2}, {sums, sums + tile, kPanelRows}, row,
-             row_end - row);
+      finish(two, {sums, sums + tile, kPanelRows}, row, row_end - row);
     }
   }
 }
 
-// Widens nibble panels into the scratch, for many rows.
-Panels widened(const Panels& panels, const Activations& x, std::byte* to) {
-  const bool affine = is_affine(panels.format);
-  const std::ptrdiff_t panel_bytes = std::ptrdiff_t{x.groups} * (affine ? 576 : 544);
-  for (int p = 0; p < panels.count; ++p) {
-    const std::byte* const from = panels.data + p * panels.panel_bytes;
-    if (affine) {
-      widen<PanelFormat::kNibblesAffine>(from, to + p * panel_bytes, x.groups);
-    } else {
-      widen<PanelFormat::kNibblesSymmetric>(from, to + p * panel_bytes, x.groups);
+// The panel of bytes that a panel of nibbles widens to, with f32 scales: whole lines, and no conversions when it is read.
+constexpr PanelFormat widened(PanelFormat format) {
+  return {.codes = Codes::kBytes, .group = format.group, .affine = format.affine, .numbers = DType::kF32};
+}
+
+[[gnu::noinline]] void widen_panel(PanelFormat format, int groups, const std::byte* from, std::byte* to) {
+  const int sets = format.affine ? 2 : 1;
+  for (; groups > 0; --groups) {
+    for (std::ptrdiff_t z = 0; z < panel_group_bytes(format); z += 64)
+      _mm_prefetch(reinterpret_cast<const char*>(from) + kPrefetchBytes + z, _MM_HINT_T0);
+    for (int c = 0; c < format.group; c += kUnit, from += 256, to += 512) {
+      if (format.affine) {
+        unpack_nibbles<true>(from, to);
+      } else {
+        unpack_nibbles<false>(from, to);
+      }
     }
+    for (int i = 0; i < sets; ++i, from += numbers_bytes(format), to += 64)
+      _mm512_storeu_ps(to, load_numbers(format.numbers, from));
   }
-  return {affine ? PanelFormat::kBytesAffine : PanelFormat::kBytesSymmetric, to, panel_bytes, panels.first, panels.count};
+}
+
+// Widens nibble panels into the scratch, for many rows.
+Panels widen(const Panels& panels, std::byte* to) {
+  Panels wide = panels;
+  wide.format = widened(panels.format);
+  wide.data = to;
+  wide.panel_bytes = panels.groups * panel_group_bytes(wide.format);
+  for (int p = 0; p < panels.count; ++p)
+    widen_panel(panels.format, panels.groups, panels.data + p * panels.panel_bytes, to + p * wide.panel_bytes);
+  return wide;
 }
 
 }  // namespace
 
 void linear_tiles_amx(const PanelMatrix& weights, const Activations& x, const LinearOutput& out, const LinearShare& share) {
-  configure_tiles(x.bytes.block_rows);
+  configure_tiles(x.bytes.block_rows, weights.format.group < kUnit ? weights.format.group : kUnit);
   auto* const stage = reinterpret_cast<Stage*>(share.scratch);
-  const std::size_t byte_panel = static_cast<std::size_t>(x.groups) * 576;
+  const auto byte_panel = static_cast<std::size_t>(weights.groups * panel_group_bytes(widened(weights.format)));
   const auto fitting = static_cast<int>(kWeightsBytes / byte_panel) / 2 * 2;
   const int step = fitting < 2 ? 2 : (fitting < kPanelsMax ? fitting : kPanelsMax);
   const bool widen_them = is_nibbles(weights.format) && x.bytes.blocks > kFewBlocks && fitting >= 2;
   for (int p = share.panel_begin; p < share.panel_end; p += step) {
     const int count = share.panel_end - p < step ? share.panel_end - p : step;
-    const Panels panels{weights.format, weights.panel(p), static_cast<std::ptrdiff_t>(weights.panel_bytes), p, count};
-    run_panels(weights, x, out, widen_them ? widened(panels, x, share.scratch + sizeof(Stage)) : panels, stage);
+    const Panels panels{weights.format, weights.panel(p), static_cast<std::ptrdiff_t>(weights.panel_bytes), weights.groups, p,
+                        count};
+    run_panels(x, {&out, x.scales, weights.rows, 0, 0}, widen_them ? widen(panels, share.scratch + sizeof(Stage)) : panels,
+               stage);
   }
   amx::release();
 }

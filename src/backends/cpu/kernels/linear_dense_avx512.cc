@@ -10,20 +10,8 @@ namespace {
 
 constexpr int kPanelsMax = 4;
 
-template <PanelFormat kFormat>
-[[gnu::always_inline]] inline __m512 weights_at(const std::byte* column) {
-  if constexpr (kFormat == PanelFormat::kF32) {
-    return _mm512_loadu_ps(column);
-  } else if constexpr (kFormat == PanelFormat::kF16) {
-    return load_half(column);
-  } else {
-    const __m256i words = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(column));
-    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(words), 16));
-  }
-}
-
 // sums: [kPanels][kRows][16]
-template <PanelFormat kFormat, int kRows, int kPanels>
+template <DType kNumbers, int kRows, int kPanels>
 void run_block(const PanelMatrix& weights, const float* x, int panel, float* sums) {
   const std::byte* w = weights.panel(panel);
   const std::ptrdiff_t cols = weights.cols;
@@ -31,10 +19,10 @@ void run_block(const PanelMatrix& weights, const float* x, int panel, float* sum
   for (auto& row : acc) {
     for (auto& a : row) a = _mm512_setzero_ps();
   }
-  for (std::ptrdiff_t c = 0; c < cols; ++c, w += panel_unit_bytes(kFormat)) {
+  for (std::ptrdiff_t c = 0; c < cols; ++c, w += panel_group_bytes({.numbers = kNumbers})) {
 #pragma GCC unroll 4
     for (int p = 0; p < kPanels; ++p) {
-      const __m512 v = weights_at<kFormat>(w + static_cast<std::size_t>(p) * weights.panel_bytes);
+      const __m512 v = load_numbers(kNumbers, w + static_cast<std::size_t>(p) * weights.panel_bytes);
 #pragma GCC unroll 4
       for (int r = 0; r < kRows; ++r) acc[r][p] = _mm512_fmadd_ps(v, _mm512_set1_ps(x[r * cols + c]), acc[r][p]);
     }
@@ -44,7 +32,7 @@ void run_block(const PanelMatrix& weights, const float* x, int panel, float* sum
   }
 }
 
-template <PanelFormat kFormat, int kRows>
+template <DType kNumbers, int kRows>
 void run_rows(const PanelMatrix& weights, const Activations& x, const LinearOutput& out, const LinearShare& share, int row) {
   alignas(64) float sums[kPanelsMax * kRows * kPanelRows];
   const float* const from = x.floats + std::ptrdiff_t{row} * x.cols;
@@ -53,13 +41,13 @@ void run_rows(const PanelMatrix& weights, const Activations& x, const LinearOutp
     const int panels = left >= kPanelsMax ? kPanelsMax : (left >= 2 ? 2 : 1);
     switch (panels) {
       case 4:
-        run_block<kFormat, kRows, 4>(weights, from, p, sums);
+        run_block<kNumbers, kRows, 4>(weights, from, p, sums);
         break;
       case 2:
-        run_block<kFormat, kRows, 2>(weights, from, p, sums);
+        run_block<kNumbers, kRows, 2>(weights, from, p, sums);
         break;
       default:
-        run_block<kFormat, kRows, 1>(weights, from, p, sums);
+        run_block<kNumbers, kRows, 1>(weights, from, p, sums);
         break;
     }
     for (int i = 0; i < panels; i += 2) {
@@ -71,24 +59,24 @@ void run_rows(const PanelMatrix& weights, const Activations& x, const LinearOutp
   }
 }
 
-template <PanelFormat kFormat>
+template <DType kNumbers>
 void run(const PanelMatrix& weights, const Activations& x, const LinearOutput& out, const LinearShare& share) {
   int row = 0;
-  for (; row + 4 <= x.rows; row += 4) run_rows<kFormat, 4>(weights, x, out, share, row);
-  for (; row + 2 <= x.rows; row += 2) run_rows<kFormat, 2>(weights, x, out, share, row);
-  for (; row < x.rows; ++row) run_rows<kFormat, 1>(weights, x, out, share, row);
+  for (; row + 4 <= x.rows; row += 4) run_rows<kNumbers, 4>(weights, x, out, share, row);
+  for (; row + 2 <= x.rows; row += 2) run_rows<kNumbers, 2>(weights, x, out, share, row);
+  for (; row < x.rows; ++row) run_rows<kNumbers, 1>(weights, x, out, share, row);
 }
 
 }  // namespace
 
 void linear_dense_avx512(const PanelMatrix& weights, const Activations& x, const LinearOutput& out, const LinearShare& share) {
-  switch (weights.format) {
-    case PanelFormat::kF32:
-      return run<PanelFormat::kF32>(weights, x, out, share);
-    case PanelFormat::kF16:
-      return run<PanelFormat::kF16>(weights, x, out, share);
-    case PanelFormat::kBF16:
-      return run<PanelFormat::kBF16>(weights, x, out, share);
+  switch (weights.format.numbers) {
+    case DType::kF32:
+      return run<DType::kF32>(weights, x, out, share);
+    case DType::kF16:
+      return run<DType::kF16>(weights, x, out, share);
+    case DType::kBF16:
+      return run<DType::kBF16>(weights, x, out, share);
     default:
       return;
   }

@@ -1,9 +1,7 @@
 // Linear layers in plain C++: the specification of the other sets. Quantized results are the same bits as theirs.
 #include <cmath>
-#include <cstring>
 
 #include "backends/cpu/kernels/kernels_portable.h"
-#include "weights/half.h"
 
 namespace linnet::cpu {
 namespace {
@@ -33,51 +31,50 @@ void finish(const PanelMatrix& weights, const LinearOutput& out, int row, int pa
   }
 }
 
-float half_at(const std::byte* halves, int index) {
-  std::uint16_t half;
-  std::memcpy(&half, halves + index * 2, 2);
-  return half_to_float(half);
+using GroupCodes = std::int32_t[kGroupMax][kPanelRows];  // [column][lane]
+
+void unpack_nibbles(const std::byte* units, PanelFormat format, GroupCodes& codes) {
+  const std::int32_t middle = format.affine ? 0 : 8;
+  for (int c = 0; c < format.group; c += kUnit, units += 256) {
+    for (int i = 0; i < 256; ++i) {
+      const auto byte = static_cast<std::int32_t>(units[i]);
+      const int column = c + i / 64 * 4 + i % 4;
+      const int lane = i % 64 / 4;
+      codes[column][lane] = (byte & 15) - middle;
+      codes[column + 16][lane] = (byte >> 4) - middle;
+    }
+  }
 }
 
-// Codes of a group, [column][lane].
-void unpack(const std::byte* group, PanelFormat format, std::int32_t (&codes)[kGroup][kPanelRows]) {
-  if (is_nibbles(format)) {
-    const std::int32_t middle = is_affine(format) ? 0 : 8;
-    for (int i = 0; i < 4; ++i) {
-      for (int lane = 0; lane < kPanelRows; ++lane) {
-        for (int j = 0; j < 4; ++j) {
-          const auto byte = static_cast<std::int32_t>(group[i * 64 + lane * 4 + j]);
-          codes[4 * i + j][lane] = (byte & 15) - middle;
-          codes[16 + 4 * i + j][lane] = (byte >> 4) - middle;
-        }
-      }
-    }
-    return;
-  }
-  for (int i = 0; i < 8; ++i) {
-    for (int lane = 0; lane < kPanelRows; ++lane) {
-      for (int j = 0; j < 4; ++j) codes[4 * i + j][lane] = static_cast<std::int8_t>(group[i * 64 + lane * 4 + j]);
-    }
+void unpack_bytes(const std::byte* units, PanelFormat format, GroupCodes& codes) {
+  for (int i = 0; i < format.group * kPanelRows; ++i) {
+    const auto byte = static_cast<std::int32_t>(units[i]);
+    codes[i / 64 * 4 + i % 4][i % 64 / 4] = format.affine ? byte : static_cast<std::int8_t>(byte);
   }
 }
 
 // acc += the group's part of one row.
-void add_group(const PanelMatrix& weights, const std::byte* group, const std::int32_t (&codes)[kGroup][kPanelRows],
-               const Activations& x, int row, int g, float (&acc)[kPanelRows]) {
+void add_group(const PanelMatrix& weights, const std::byte* group, const GroupCodes& codes, const Activations& x, int row, int g,
+               float (&acc)[kPanelRows]) {
+  const PanelFormat format = weights.format;
   const ActivationBlocks& bytes = x.bytes;
-  const std::ptrdiff_t at = (std::ptrdiff_t{row / bytes.block_rows} * x.groups + g) * bytes.block_rows;
+  const std::ptrdiff_t step = bytes.block_rows;
+  const std::ptrdiff_t block = std::ptrdiff_t{row / bytes.block_rows} * x.units * step;
   const std::ptrdiff_t r = row % bytes.block_rows;
-  const std::byte* const high = bytes.codes + (2 * at + r) * 32;
-  const std::byte* const low = high + std::ptrdiff_t{bytes.block_rows} * 32;
   std::int32_t sums[kPanelRows] = {};
-  for (int c = 0; c < kGroup; ++c) {
-    const std::int32_t value = 128 * static_cast<std::int8_t>(high[c]) + static_cast<std::int8_t>(low[c]);
+  float x_sum = 0;
+  for (int c = 0; c < format.group; ++c) {
+    const std::ptrdiff_t column = std::ptrdiff_t{g} * format.group + c;
+    const std::ptrdiff_t unit = block + column / kUnit * step;
+    const std::byte* const high = bytes.codes + (2 * unit + r) * 32 + column % kUnit;
+    const std::int32_t value = 128 * static_cast<std::int8_t>(high[0]) + static_cast<std::int8_t>(high[step * 32]);
     for (int lane = 0; lane < kPanelRows; ++lane) sums[lane] += codes[c][lane] * value;
+    if (column % kUnit == 0) x_sum += bytes.sums[unit + r];
   }
-  const std::byte* const scales = group + (is_nibbles(weights.format) ? 256 : 512);
+  const std::byte* const scales = group + code_bytes(format);
   for (int lane = 0; lane < kPanelRows; ++lane) {
-    acc[lane] = std::fma(static_cast<float>(sums[lane]), half_at(scales, lane), acc[lane]);
-    if (is_affine(weights.format)) acc[lane] = std::fma(half_at(scales + 32, lane), bytes.sums[at + r], acc[lane]);
+    acc[lane] = std::fma(static_cast<float>(sums[lane]), panel_number(format.numbers, scales, lane), acc[lane]);
+    if (format.affine) acc[lane] = std::fma(panel_number(format.numbers, scales + numbers_bytes(format), lane), x_sum, acc[lane]);
   }
 }
 
@@ -88,9 +85,13 @@ void quantized_rows(const PanelMatrix& weights, const Activations& x, const Line
   float sums[kRowsAtOnce][2][kPanelRows] = {};
   for (int i = 0; i < panels; ++i) {
     const std::byte* group = weights.panel(panel + i);
-    for (int g = 0; g < x.groups; ++g, group += panel_unit_bytes(weights.format)) {
-      std::int32_t codes[kGroup][kPanelRows];
-      unpack(group, weights.format, codes);
+    for (int g = 0; g < weights.groups; ++g, group += panel_group_bytes(weights.format)) {
+      GroupCodes codes;
+      if (is_nibbles(weights.format)) {
+        unpack_nibbles(group, weights.format, codes);
+      } else {
+        unpack_bytes(group, weights.format, codes);
+      }
       for (int r = 0; r < rows; ++r) add_group(weights, group, codes, x, row + r, g, sums[r][i]);
     }
   }
@@ -102,25 +103,12 @@ void quantized_rows(const PanelMatrix& weights, const Activations& x, const Line
   }
 }
 
-float dense_weight(const std::byte* column, PanelFormat format, int lane) {
-  if (format == PanelFormat::kF16) return half_at(column, lane);
-  std::uint32_t bits = 0;
-  if (format == PanelFormat::kF32) {
-    std::memcpy(&bits, column + lane * 4, 4);
-  } else {
-    std::uint16_t upper;
-    std::memcpy(&upper, column + lane * 2, 2);
-    bits = static_cast<std::uint32_t>(upper) << 16;
-  }
-  return std::bit_cast<float>(bits);
-}
-
 void dense_panel(const PanelMatrix& weights, const float* x, int panel, float (&sums)[kPanelRows]) {
   const std::byte* column = weights.panel(panel);
   for (float& sum : sums) sum = 0;
-  for (std::int32_t c = 0; c < weights.cols; ++c, column += panel_unit_bytes(weights.format)) {
+  for (std::int32_t c = 0; c < weights.cols; ++c, column += panel_group_bytes(weights.format)) {
     for (int lane = 0; lane < kPanelRows; ++lane)
-      sums[lane] = std::fma(dense_weight(column, weights.format, lane), x[c], sums[lane]);
+      sums[lane] = std::fma(panel_number(weights.format.numbers, column, lane), x[c], sums[lane]);
   }
 }
 

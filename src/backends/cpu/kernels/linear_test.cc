@@ -3,14 +3,14 @@
 #include <algorithm>
 
 #include "backends/cpu/kernels/kernel_test_data.h"
-#include "weights/dequantize.h"
 
 namespace linnet::cpu {
 namespace {
 
 std::string label(const KernelSet& kernels, const Tensor& w, int rows) {
-  return std::string(kernels.name) + " " + std::string(dtype_name(w.dtype)) + " [" + std::to_string(w.rows) + ", " +
-         std::to_string(w.cols) + "] rows " + std::to_string(rows);
+  const TestFormat format = w.affine ? TestFormat(w.affine->bits, w.affine->group, w.affine->type) : TestFormat(w.dtype);
+  return std::string(kernels.name) + " " + format.name() + " [" + std::to_string(w.rows) + ", " + std::to_string(w.cols) +
+         "] rows " + std::to_string(rows);
 }
 
 // Row `row` of x as linear layers see it: integers and their scale.
@@ -27,51 +27,18 @@ Rounded round_row(const float* x, int cols) {
   return r;
 }
 
-// Code, scale and bias of one weight of a file's block, read without the kernels' layouts.
-struct Weight {
-  std::int64_t code;
-  float scale, bias;
-};
-Weight weight_at(const Tensor& w, std::int64_t row, std::int64_t col) {
-  const auto block_bytes = static_cast<std::int64_t>(dtype_info(w.dtype).block_bytes);
-  const std::byte* const block = w.row(row) + col / 32 * block_bytes;
-  const auto c = static_cast<int>(col % 32);
-  const auto half = [&](int at) {
-    std::uint16_t h;
-    std::memcpy(&h, block + at, 2);
-    return half_to_float(h);
-  };
-  const auto nibble = [&](int at) {
-    return c < 16 ? static_cast<int>(block[at + c]) & 15 : static_cast<int>(block[at + c - 16]) >> 4;
-  };
-  const auto fifth = [&](int at) { return (static_cast<int>(block[at + c / 8]) >> (c % 8) & 1) * 16; };
-  switch (w.dtype) {
-    case DType::kQ4_0:
-      return {nibble(2) - 8, half(0), 0};
-    case DType::kQ4_1:
-      return {nibble(4), half(0), half(2)};
-    case DType::kQ5_0:
-      return {nibble(6) + fifth(2) - 16, half(0), 0};
-    case DType::kQ5_1:
-      return {nibble(8) + fifth(4), half(0), half(2)};
-    default:
-      return {static_cast<std::int8_t>(block[2 + c]), half(0), 0};
-  }
-}
-bool affine(DType dtype) { return dtype == DType::kQ4_1 || dtype == DType::kQ5_1; }
-
 // The canonical order, in 64-bit integers.
 float oracle(const Tensor& w, std::int64_t row, const Rounded& x) {
   float acc = 0;
-  for (std::int64_t g = 0; g < w.cols / 32; ++g) {
+  for (std::int64_t c = 0; c < w.cols;) {
+    const TestWeight first = weight_at(w, row, c);
     std::int64_t sum = 0, x_sum = 0;
-    for (std::int64_t c = g * 32; c < g * 32 + 32; ++c) {
+    for (const std::int64_t end = c + first.group; c < end; ++c) {
       sum += weight_at(w, row, c).code * x.values[static_cast<std::size_t>(c)];
       x_sum += x.values[static_cast<std::size_t>(c)];
     }
-    const Weight first = weight_at(w, row, g * 32);
     acc = std::fma(static_cast<float>(sum), first.scale, acc);
-    if (affine(w.dtype)) acc = std::fma(first.bias, static_cast<float>(x_sum), acc);
+    if (w.affine || TestFormat(w.dtype).affine()) acc = std::fma(first.bias, static_cast<float>(x_sum), acc);
   }
   return acc * x.scale;
 }
@@ -82,20 +49,22 @@ struct Shape {
 
 TEST(Linear, EqualsIntegerOracleForEveryTypeShapeAndSet) {
   constexpr Shape kShapes[] = {{1, 32}, {15, 64}, {16, 32}, {17, 96}, {33, 160}, {50, 288}, {64, 576}, {31, 352}};
-  for (const DType dtype : kQuantizedTypes) {
+  constexpr int kRowsMax = 40;
+  for (const TestFormat format : kQuantizedFormats) {
     for (const Shape shape : kShapes) {
-      const TestWeights w(dtype, shape.rows, shape.cols, 1);
-      for (const int rows : {1, 3, 4, 5, 9, 33, 40}) {
-        const auto x = random_rows(rows, shape.cols, 2);
-        std::vector<float> expected;
-        for (int r = 0; r < rows; ++r) {
-          const Rounded rounded = round_row(x.data() + r * shape.cols, shape.cols);
-          for (int n = 0; n < shape.rows; ++n) expected.push_back(oracle(w.tensor, n, rounded));
-        }
-        for (const KernelSet* const kernels : runnable_kernel_sets()) {
-          const TestMatrix matrix(*kernels, w.tensor);
+      const int cols = format.fitting(shape.cols);
+      const TestWeights w(format, shape.rows, cols, 1);
+      const auto x = random_rows(kRowsMax, cols, 2);
+      std::vector<float> expected;
+      for (int r = 0; r < kRowsMax; ++r) {
+        const Rounded rounded = round_row(x.data() + r * cols, cols);
+        for (int n = 0; n < shape.rows; ++n) expected.push_back(oracle(w.tensor, n, rounded));
+      }
+      for (const KernelSet* const kernels : runnable_kernel_sets()) {
+        const TestMatrix matrix(*kernels, w.tensor);
+        for (const int rows : {1, 3, 4, 5, 9, 33, kRowsMax}) {
           const auto y = run_linear(*kernels, matrix.matrix, x.data(), {.rows = rows, .columns = shape.rows});
-          EXPECT_TRUE(same_bits(expected, y)) << label(*kernels, w.tensor, rows);
+          EXPECT_TRUE(same_bits({expected.begin(), expected.begin() + rows * shape.rows}, y)) << label(*kernels, w.tensor, rows);
         }
       }
     }
@@ -103,15 +72,14 @@ TEST(Linear, EqualsIntegerOracleForEveryTypeShapeAndSet) {
 }
 
 TEST(Linear, IsCloseToDoubleArithmetic) {
-  for (const DType dtype : kQuantizedTypes) {
-    const TestWeights w(dtype, 48, 1536, 3);
+  for (const TestFormat format : kQuantizedFormats) {
+    const TestWeights w(format, 48, 1536, 3);
     const auto x = random_rows(5, 1536, 4);
     const KernelSet& kernels = *runnable_kernel_sets().front();
     const TestMatrix matrix(kernels, w.tensor);
     const auto y = run_linear(kernels, matrix.matrix, x.data(), {.rows = 5, .columns = 48});
-    std::vector<float> row(1536);
     for (std::size_t n = 0; n < 48; ++n) {
-      dequantize_row(dtype, w.tensor.row(static_cast<std::int64_t>(n)), 1536, row.data());
+      const std::vector<float> row = floats_of_row(w.tensor, static_cast<std::int64_t>(n));
       for (std::size_t r = 0; r < 5; ++r) {
         double sum = 0, magnitude = 0, largest = 0;
         for (std::size_t c = 0; c < 1536; ++c) {
@@ -121,7 +89,7 @@ TEST(Linear, IsCloseToDoubleArithmetic) {
           largest = std::max(largest, std::fabs(static_cast<double>(x[r * 1536 + c])));
         }
         // Half a step for each value of x, and f32 sums.
-        EXPECT_NEAR(sum, static_cast<double>(y[r * 48 + n]), magnitude * largest * (0.5 / 16256 + 1e-6)) << dtype_name(dtype);
+        EXPECT_NEAR(sum, static_cast<double>(y[r * 48 + n]), magnitude * largest * (0.5 / 16256 + 1e-6)) << format.name();
       }
     }
   }
@@ -133,14 +101,23 @@ TEST(Linear, BitsDoNotDependOnTheNumberOfRows) {
   std::vector<int> counts;
   for (int m = 1; m <= 64; ++m) counts.push_back(m);
   counts.insert(counts.end(), {96, 300, 512});
-  for (const DType dtype : {DType::kQ4_0, DType::kQ4_1, DType::kQ5_1, DType::kQ8_0, DType::kF32, DType::kBF16}) {
-    const TestWeights w(dtype, 57, 416, 5);
-    const auto x = random_rows(kRows, 416, 6);
+  for (const TestFormat format : std::vector<TestFormat>{DType::kQ4_0,
+                                                         DType::kQ4_1,
+                                                         DType::kQ5_1,
+                                                         DType::kQ8_0,
+                                                         DType::kQ6_K,
+                                                         {4, 64, DType::kBF16},
+                                                         {8, 128, DType::kF32},
+                                                         DType::kF32,
+                                                         DType::kBF16}) {
+    const int cols = format.fitting(416);
+    const TestWeights w(format, 57, cols, 5);
+    const auto x = random_rows(kRows, cols, 6);
     for (const KernelSet* const kernels : runnable_kernel_sets()) {
       const TestMatrix matrix(*kernels, w.tensor);
       std::vector<float> alone;
       for (int r = 0; r < kRows; ++r) {
-        const auto y = run_linear(*kernels, matrix.matrix, x.data() + r * 416, {.rows = 1, .columns = 57});
+        const auto y = run_linear(*kernels, matrix.matrix, x.data() + r * cols, {.rows = 1, .columns = 57});
         alone.insert(alone.end(), y.begin(), y.end());
       }
       const bool slow = kernels->name == "portable";
@@ -169,8 +146,8 @@ TEST(Linear, BitsDoNotDependOnThePassOverLongRows) {
 }
 
 TEST(Linear, RowsBeyondOnePassKeepTheirBits) {
-  for (const DType dtype : {DType::kQ4_0, DType::kQ8_0}) {
-    const TestWeights w(dtype, 17, 64, 9);
+  for (const TestFormat format : std::vector<TestFormat>{DType::kQ4_0, DType::kQ8_0}) {
+    const TestWeights w(format, 17, 64, 9);
     const auto x = random_rows(1100, 64, 10);
     const KernelSet& kernels = *runnable_kernel_sets().front();
     const TestMatrix matrix(kernels, w.tensor);
@@ -183,8 +160,8 @@ TEST(Linear, RowsBeyondOnePassKeepTheirBits) {
 }
 
 TEST(Linear, BitsDoNotDependOnTheCutByPanels) {
-  for (const DType dtype : {DType::kQ4_1, DType::kQ5_0, DType::kF16}) {
-    const TestWeights w(dtype, 135, 96, 11);  // nine panels
+  for (const TestFormat format : std::vector<TestFormat>{DType::kQ4_1, DType::kQ5_0, DType::kF16}) {
+    const TestWeights w(format, 135, 96, 11);  // nine panels
     for (const int rows : {1, 2, 8, 20, 40}) {
       const auto x = random_rows(rows, 96, 12);
       for (const KernelSet* const kernels : runnable_kernel_sets()) {
@@ -202,8 +179,8 @@ TEST(Linear, BitsDoNotDependOnTheCutByPanels) {
 }
 
 TEST(Linear, AddsIntoTheResidual) {
-  for (const DType dtype : {DType::kQ4_0, DType::kQ8_0, DType::kF32}) {
-    const TestWeights w(dtype, 23, 64, 13);
+  for (const TestFormat format : std::vector<TestFormat>{DType::kQ4_0, DType::kQ8_0, DType::kF32}) {
+    const TestWeights w(format, 23, 64, 13);
     for (const int rows : {1, 7, 50}) {
       const auto x = random_rows(rows, 64, 14);
       for (const KernelSet* const kernels : runnable_kernel_sets()) {
@@ -218,8 +195,8 @@ TEST(Linear, AddsIntoTheResidual) {
 }
 
 TEST(Linear, SwigluEqualsTwoLayersAndTheElementwiseProduct) {
-  for (const DType dtype : {DType::kQ4_0, DType::kQ4_1, DType::kQ8_0, DType::kBF16}) {
-    const TestWeights gate(dtype, 41, 96, 15), up(dtype, 41, 96, 16);
+  for (const TestFormat format : std::vector<TestFormat>{DType::kQ4_0, DType::kQ4_1, DType::kQ8_0, DType::kBF16}) {
+    const TestWeights gate(format, 41, 96, 15), up(format, 41, 96, 16);
     for (const int rows : {1, 2, 6, 25, 70}) {
       const auto x = random_rows(rows, 96, 17);
       for (const KernelSet* const kernels : runnable_kernel_sets()) {
@@ -252,8 +229,8 @@ TEST(Linear, SetsAgreeOnAVocabulary) {
 
 TEST(Linear, ARowThatIsNotFiniteFailsAlone) {
   const float bad[] = {std::nanf(""), HUGE_VALF, -HUGE_VALF};
-  for (const DType dtype : {DType::kQ4_0, DType::kQ4_1, DType::kQ8_0, DType::kF32}) {
-    const TestWeights w(dtype, 33, 96, 20);
+  for (const TestFormat format : std::vector<TestFormat>{DType::kQ4_0, DType::kQ4_1, DType::kQ8_0, DType::kF32}) {
+    const TestWeights w(format, 33, 96, 20);
     for (const int rows : {2, 5, 24, 49}) {
       const auto x = random_rows(rows, 96, 21);
       for (const KernelSet* const kernels : runnable_kernel_sets()) {
@@ -317,13 +294,13 @@ class WithoutSubnormals {
 };
 
 TEST(Linear, QuantizedBitsAreTheSameWhileSubnormalsCountAsZero) {
-  for (const DType dtype : kQuantizedTypes) {
+  for (const DType dtype : {DType::kQ4_0, DType::kQ4_1, DType::kQ5_0, DType::kQ5_1, DType::kQ8_0}) {
     TestWeights w(dtype, 32, 96, 26);
     const auto block = static_cast<std::size_t>(dtype_info(dtype).block_bytes);
     for (std::size_t at = 0; at < w.bytes.size(); at += block) {  // every scale is subnormal
-      const auto half = static_cast<std::uint16_t>(at / block % 1023 + 1);
-      std::memcpy(w.bytes.data() + at, &half, 2);
-      if (affine(dtype)) std::memcpy(w.bytes.data() + at + 2, &half, 2);
+      const float subnormal = std::ldexp(static_cast<float>(at / block % 1023 + 1), -24);
+      w.put(w.bytes, at, DType::kF16, subnormal);
+      if (TestFormat(dtype).affine()) w.put(w.bytes, at + 2, DType::kF16, subnormal);
     }
     auto x = random_rows(6, 96, 27);
     for (float& value : x) value *= 0x1p-78F;
@@ -345,16 +322,15 @@ TEST(Linear, QuantizedBitsAreTheSameWhileSubnormalsCountAsZero) {
 #endif
 
 TEST(Linear, DenseIsCloseToDoubleArithmetic) {
-  for (const DType dtype : kDenseTypes) {
+  for (const TestFormat format : kDenseFormats) {
     for (const Shape shape : {Shape{1, 1}, Shape{17, 33}, Shape{40, 577}, Shape{100, 64}}) {
-      const TestWeights w(dtype, shape.rows, shape.cols, 28);
+      const TestWeights w(format, shape.rows, shape.cols, 28);
       const auto x = random_rows(7, shape.cols, 29);
-      std::vector<float> row(static_cast<std::size_t>(shape.cols));
       for (const KernelSet* const kernels : runnable_kernel_sets()) {
         const TestMatrix matrix(*kernels, w.tensor);
         const auto y = run_linear(*kernels, matrix.matrix, x.data(), {.rows = 7, .columns = shape.rows});
         for (int n = 0; n < shape.rows; ++n) {
-          dequantize_row(dtype, w.tensor.row(n), shape.cols, row.data());
+          const std::vector<float> row = floats_of_row(w.tensor, n);
           for (int r = 0; r < 7; ++r) {
             double sum = 0, magnitude = 0;
             for (int c = 0; c < shape.cols; ++c) {
@@ -378,14 +354,14 @@ TEST(Linear, AnEmptyBatchOrRangeWritesNothing) {
     const TestMatrix matrix(*kernels, w.tensor);
     EXPECT_TRUE(run_linear(*kernels, matrix.matrix, nullptr, {.rows = 0, .columns = 32}).empty());
     const auto x = random_rows(4, 64, 31);
-    const TestActivations activations(*kernels, activation_forms(matrix.matrix.format), x.data(), 4, 64);
+    const TestActivations activations(*kernels, activation_forms(matrix.matrix), x.data(), 4, 64);
     linear(*kernels, matrix.matrix, activations.x, {nullptr, 32, Epilogue::kStore}, {1, 1, nullptr});
   }
 }
 
 TEST(Linear, SharesCoverAllPanelsInOrder) {
   for (const int rows : {1, 16, 17, 47, 192, 960, 49155}) {
-    const PanelMatrix matrix = panel_matrix(DType::kQ4_0, rows, 64).value();
+    const PanelMatrix matrix = panel_matrix(panel_format({DType::kQ4_0, rows, 64, {}, {}}).value(), rows, 64).value();
     for (int count = 1; count <= 9; ++count) {
       int at = 0;
       for (int i = 0; i < count; ++i) {

@@ -1,4 +1,4 @@
-// Vector words shared by the AVX-512 files: f16 scales, exp, and the way of finished sums into y. For files built for AVX-512
+// Vector words shared by the AVX-512 files: scales, exp, and the way of finished sums into y. For files built for AVX-512
 // only.
 #pragma once
 
@@ -14,6 +14,14 @@ namespace {  // a copy in each file: none may end up in code that other machines
 
 [[gnu::always_inline]] inline __m512 load_half(const void* halves) {
   return _mm512_cvtph_ps(_mm256_loadu_si256(static_cast<const __m256i*>(halves)));
+}
+
+// 16 numbers of a panel: scales, biases or a dense column.
+[[gnu::always_inline]] inline __m512 load_numbers(DType type, const void* numbers) {
+  if (type == DType::kF16) return load_half(numbers);
+  if (type == DType::kF32) return _mm512_loadu_ps(numbers);
+  const __m256i words = _mm256_loadu_si256(static_cast<const __m256i*>(numbers));
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(words), 16));
 }
 
 // Lanes of 16 that `left` columns fill.
