@@ -61,7 +61,8 @@ lint:  ## check format and names of the files changed since origin/main; ARGS=--
 notice:  ## write NOTICE anew, after rust/Cargo.lock changed
 	@python3 tools/make_notice.py
 
-install: build  ## install the binary; PREFIX=/usr/local
+install: setup  ## install the binary, the library and its CMake package; PREFIX=/usr/local
+	$(call configure_and_build,release,--target linnet --target linnet_shared)
 	@cmake --install build/release --prefix $(PREFIX)
 
 clean:  ## remove everything built (.venv and fetched models stay)

@@ -79,6 +79,15 @@ class TextStream {
   std::unique_ptr<TextSource> source_;
 };
 
+// A whole answer.
+struct TextAnswer {
+  std::string content;
+  std::string reasoning;  // empty unless the model's answers have a reasoning part and split_reasoning is true
+  FinishEvent finish;     // without an error
+
+  bool operator==(const TextAnswer&) const = default;
+};
+
 // What a client may know about a model.
 struct ModelCard {
   std::string id;            // what replies call it
@@ -111,6 +120,12 @@ class TextEngine {
   virtual const ModelCard& model() const = 0;
   // Renders, tokenizes and submits. Errors: those of Engine::submit; kInvalidArgument with the template's own words.
   virtual Result<TextStream> submit(TextRequest request) = 0;
+  // The same in tokens, as the engine itself takes and gives them: no template, no text, no defaults for sampling. Errors: those
+  // of Engine::submit.
+  virtual Result<RequestHandle> submit_tokens(Request request) = 0;
+  // submit(), and waits for the whole answer: one request of an engine that may be serving others. Errors: those of submit(), and
+  // what ended the answer early (kCancelled if somebody cancelled it, kUnavailable after stop()).
+  Result<TextAnswer> run(TextRequest request);
   // Text to ids as a prompt would be, with the special tokens that the tokenizer adds by itself.
   virtual Result<std::vector<TokenId>> tokenize(std::string_view text) const = 0;
   virtual std::string detokenize(std::span<const TokenId> tokens) const = 0;

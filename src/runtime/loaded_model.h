@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -37,6 +38,7 @@ class LoadedModel final : public TextEngine {
 
   const ModelCard& model() const override { return card_; }
   Result<TextStream> submit(TextRequest request) override;
+  Result<RequestHandle> submit_tokens(Request request) override { return engine_.submit(std::move(request)); }
   Result<std::vector<TokenId>> tokenize(std::string_view text) const override;
   std::string detokenize(std::span<const TokenId> tokens) const override;
   Result<std::string> render(const ChatPrompt& prompt) const override;

@@ -104,6 +104,10 @@ Result<TextStream> ScriptedEngine::submit(TextRequest request) {
   return TextStream(std::make_unique<ScriptedSource>(std::move(answer)));
 }
 
+Result<RequestHandle> ScriptedEngine::submit_tokens(Request) {
+  return Error{ErrorCode::kUnsupported, "a scripted engine has no tokens", {}};
+}
+
 Result<std::vector<TokenId>> ScriptedEngine::tokenize(std::string_view) const {
   return Error{ErrorCode::kUnsupported, "a scripted engine has no tokenizer", {}};
 }

@@ -53,6 +53,7 @@ class ScriptedEngine final : public TextEngine {
 
   const ModelCard& model() const override { return card_; }
   Result<TextStream> submit(TextRequest request) override;
+  Result<RequestHandle> submit_tokens(Request request) override;
   Result<std::vector<TokenId>> tokenize(std::string_view text) const override;
   std::string detokenize(std::span<const TokenId> tokens) const override;
   Result<std::string> render(const ChatPrompt& prompt) const override;

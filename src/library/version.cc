@@ -1,0 +1,7 @@
+#include "linnet/version.h"
+
+namespace linnet {
+
+const char* version() { return kVersion; }
+
+}  // namespace linnet
