@@ -37,7 +37,9 @@ Status check_tensors(const GgufFile& gguf, const ModelConfig& config) {
     // The first is part of the configuration, the second follows from it and is in old files only.
     if (name == "rope_freqs.weight" || (name.starts_with("blk.") && name.ends_with(".attn_rot_embd.weight"))) continue;
     const std::optional<GgufTensorRole> role = gguf_tensor_role(name);
-    if (role && !role->bias && role->layer.value_or(0) < config.layers) continue;
+    // Linear layers read their biases; norms have none here.
+    const bool read = role && (!role->bias || !role->hugging_face_name.ends_with("norm.bias"));
+    if (read && role->layer.value_or(0) < config.layers) continue;
     return gguf.error(ErrorCode::kUnsupported, "tensor " + quote(name) + " has no place in a model of architecture " +
                                                    config.architecture + " with " + std::to_string(config.layers) + " layers");
   }

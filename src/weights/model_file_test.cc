@@ -139,7 +139,7 @@ TEST(ModelFile, RefusesByName) {
        ErrorCode::kUnsupported,
        {"split.count", "2", "merge"}},
       {[](GgufWriter& w) { w.add_string("split.count", "2"); }, ErrorCode::kCorrupt, {"split.count", "string"}},
-      {tensor("blk.0.attn_q.bias"), ErrorCode::kUnsupported, {"'blk.0.attn_q.bias'", "llama"}},
+      {tensor("blk.0.attn_norm.bias"), ErrorCode::kUnsupported, {"'blk.0.attn_norm.bias'", "llama"}},
       {tensor("blk.2.attn_norm.weight"), ErrorCode::kUnsupported, {"'blk.2.attn_norm.weight'", "2 layers"}},
       {tensor("blk.0.ffn_gate_inp.weight"), ErrorCode::kUnsupported, {"ffn_gate_inp"}},
       {tensor("mystery"), ErrorCode::kUnsupported, {"'mystery'"}},

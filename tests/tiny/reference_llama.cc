@@ -25,12 +25,21 @@ Matrix load(const ModelFile& file, const std::string& name) {
   return matrix;
 }
 
-Vector times(const Matrix& weights, const Vector& x) {
-  Vector y;
-  for (const Vector& row : weights) {
-    double sum = 0;
-    for (std::size_t i = 0; i < x.size(); ++i) sum += row[i] * x[i];
-    y.push_back(sum);
+struct Linear {
+  Matrix weights;
+  Vector bias;  // empty: none
+};
+
+Linear load_linear(const ModelFile& file, const std::string& name) {
+  Linear linear{load(file, name + ".weight"), {}};
+  if (file.find(name + ".bias").ok()) linear.bias = load(file, name + ".bias")[0];
+  return linear;
+}
+
+Vector times(const Linear& linear, const Vector& x) {
+  Vector y = linear.bias.empty() ? Vector(linear.weights.size(), 0) : linear.bias;
+  for (std::size_t n = 0; n < y.size(); ++n) {
+    for (std::size_t i = 0; i < x.size(); ++i) y[n] += linear.weights[n][i] * x[i];
   }
   return y;
 }
@@ -88,7 +97,10 @@ void add(Vector& x, const Vector& y) {
 }
 
 struct Layer {
-  Matrix attention_norm, q, k, v, o, feed_forward_norm, gate, up, down;
+  Matrix attention_norm;
+  Linear q, k, v, o;
+  Matrix feed_forward_norm;
+  Linear gate, up, down;
   Matrix keys, values;  // of the positions so far
 };
 
@@ -117,20 +129,20 @@ std::vector<std::vector<double>> reference_logits(const ModelFile& file, std::sp
   for (std::int32_t i = 0; i < config.layers; ++i) {
     const std::string at = "model.layers." + std::to_string(i) + ".";
     layers.push_back({load(file, at + "input_layernorm.weight"),
-                      load(file, at + "self_attn.q_proj.weight"),
-                      load(file, at + "self_attn.k_proj.weight"),
-                      load(file, at + "self_attn.v_proj.weight"),
-                      load(file, at + "self_attn.o_proj.weight"),
+                      load_linear(file, at + "self_attn.q_proj"),
+                      load_linear(file, at + "self_attn.k_proj"),
+                      load_linear(file, at + "self_attn.v_proj"),
+                      load_linear(file, at + "self_attn.o_proj"),
                       load(file, at + "post_attention_layernorm.weight"),
-                      load(file, at + "mlp.gate_proj.weight"),
-                      load(file, at + "mlp.up_proj.weight"),
-                      load(file, at + "mlp.down_proj.weight"),
+                      load_linear(file, at + "mlp.gate_proj"),
+                      load_linear(file, at + "mlp.up_proj"),
+                      load_linear(file, at + "mlp.down_proj"),
                       {},
                       {}});
   }
   const Matrix embedding = load(file, "model.embed_tokens.weight");
   const Matrix norm = load(file, "model.norm.weight");
-  const Matrix head = config.tied_embeddings ? embedding : load(file, "lm_head.weight");
+  const Linear head = config.tied_embeddings ? Linear{embedding, {}} : load_linear(file, "lm_head");
   std::vector<std::vector<double>> logits;
   for (std::size_t t = 0; t < tokens.size(); ++t) {
     Vector x = embedding[index_of(tokens[t])];

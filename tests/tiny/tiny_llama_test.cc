@@ -37,6 +37,7 @@ std::vector<Variant> variants() {
   all.push_back({"RopeDivisors", {.rope_divisors = true, .rope_theta = 500000.0F}});
   all.push_back({"OneKvHead", {.heads = 6, .kv_heads = 1}});
   all.push_back({"NoGroups", {.heads = 2, .kv_heads = 2, .head_dim = 64}});
+  all.push_back({"Biases", {.intermediate = 160, .biases = true}});
   all.push_back({"OddVocabulary", {.vocabulary = 331}});
   for (Variant& variant : all) variant.model.context = 2048;
   return all;

@@ -41,27 +41,48 @@ Result<PanelMatrix> WeightLoader::matrix(const std::string& name, std::int64_t r
   return matrix;
 }
 
-Result<Ops::Linear> WeightLoader::linear(const std::string& name, std::int64_t rows, std::int64_t cols) {
-  LINNET_ASSIGN(const PanelMatrix made, matrix(name + ".weight", rows, cols));
+Status WeightLoader::add_biases(std::initializer_list<Placed> layers, PanelMatrix& matrix) {
+  const std::size_t count = static_cast<std::size_t>(matrix.panels) * kPanelRows;
+  bool taken = false;
+  for (const Placed& placed : layers) {
+    LINNET_ASSIGN(const std::optional<Tensor> tensor, file_->optional(placed.layer.name + ".bias", 1, placed.layer.rows));
+    if (!tensor) continue;
+    if (!taken) matrix.bias = carver_.take<float>(count);
+    if (!taken && !counting_) std::fill_n(matrix.bias, count, 0.0F);
+    taken = true;
+    if (counting_) continue;
+    std::vector<float> values(static_cast<std::size_t>(placed.layer.rows));
+    dequantize_row(tensor->dtype, tensor->data.data(), placed.layer.rows, values.data());
+    for (std::size_t i = 0; i < values.size(); i += kPanelRows) {
+      const std::size_t panel =
+          static_cast<std::size_t>(placed.place.first_panel) + i / kPanelRows * static_cast<std::size_t>(placed.place.panel_step);
+      std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(i), std::min<std::size_t>(kPanelRows, values.size() - i),
+                  matrix.bias + panel * kPanelRows);
+    }
+  }
+  return {};
+}
+
+Result<PanelMatrix> WeightLoader::layer(const std::string& name, std::int64_t rows, std::int64_t cols) {
+  LINNET_ASSIGN(PanelMatrix made, matrix(name + ".weight", rows, cols));
+  LINNET_RETURN_IF_ERROR(add_biases({{{name, rows}, {}}}, made));
   bytes_per_token_ += static_cast<double>(made.bytes());
-  layer_weights_ += static_cast<double>(rows) * static_cast<double>(cols);
   return made;
 }
 
+Result<Ops::Linear> WeightLoader::linear(const std::string& name, std::int64_t rows, std::int64_t cols) {
+  layer_weights_ += static_cast<double>(rows) * static_cast<double>(cols);
+  return layer(name, rows, cols);
+}
+
 Result<Ops::Linear> WeightLoader::head(const std::string& name, std::int64_t rows, std::int64_t cols) {
-  LINNET_ASSIGN(const PanelMatrix made, matrix(name + ".weight", rows, cols));
-  bytes_per_token_ += static_cast<double>(made.bytes());
-  return made;
+  return layer(name, rows, cols);
 }
 
 Result<Ops::Linears> WeightLoader::linears(std::initializer_list<Named> matrices, std::int64_t cols) {
   if (matrices.size() == 2 && matrices.begin()[0].rows == matrices.begin()[1].rows) {
-    const std::int64_t rows = matrices.begin()[0].rows;
-    LINNET_ASSIGN(const Tensor gate, file_->require(matrices.begin()[0].name + ".weight", rows, cols));
-    LINNET_ASSIGN(const Tensor up, file_->require(matrices.begin()[1].name + ".weight", rows, cols));
-    LINNET_ASSIGN(const PanelFormat gate_format, panel_format(gate));
-    LINNET_ASSIGN(const PanelFormat up_format, panel_format(up));
-    if (gate_format == up_format) return pair(gate, up, gate_format);
+    LINNET_ASSIGN(const std::optional<PanelMatrix> both, pair(matrices.begin()[0], matrices.begin()[1], cols));
+    if (both) return Ops::Linears{.parts = {*both}, .paired = true};
   }
   Ops::Linears made;
   for (const Named& named : matrices) {
@@ -71,14 +92,21 @@ Result<Ops::Linears> WeightLoader::linears(std::initializer_list<Named> matrices
   return made;
 }
 
-Result<Ops::Linears> WeightLoader::pair(const Tensor& gate, const Tensor& up, PanelFormat format) {
-  LINNET_ASSIGN(PanelMatrix both, panel_matrix_pairs(format, gate.rows, gate.cols));
+Result<std::optional<PanelMatrix>> WeightLoader::pair(const Named& gate, const Named& up, std::int64_t cols) {
+  LINNET_ASSIGN(const Tensor gate_weights, file_->require(gate.name + ".weight", gate.rows, cols));
+  LINNET_ASSIGN(const Tensor up_weights, file_->require(up.name + ".weight", up.rows, cols));
+  LINNET_ASSIGN(const PanelFormat format, panel_format(gate_weights));
+  LINNET_ASSIGN(const PanelFormat up_format, panel_format(up_weights));
+  if (format != up_format) return std::optional<PanelMatrix>();
+  constexpr PanelPlace kGatePlace{.first_panel = 0, .panel_step = 2}, kUpPlace{.first_panel = 1, .panel_step = 2};
+  LINNET_ASSIGN(PanelMatrix both, panel_matrix_pairs(format, gate.rows, cols));
   take(both);
-  note(gate, both, {.first_panel = 0, .panel_step = 2});
-  note(up, both, {.first_panel = 1, .panel_step = 2});
+  note(gate_weights, both, kGatePlace);
+  note(up_weights, both, kUpPlace);
+  LINNET_RETURN_IF_ERROR(add_biases({{gate, kGatePlace}, {up, kUpPlace}}, both));
   bytes_per_token_ += static_cast<double>(both.bytes());
-  layer_weights_ += 2.0 * static_cast<double>(gate.rows) * static_cast<double>(gate.cols);
-  return Ops::Linears{.parts = {both}, .paired = true};
+  layer_weights_ += 2.0 * static_cast<double>(gate.rows) * static_cast<double>(cols);
+  return std::optional<PanelMatrix>(both);
 }
 
 Result<Ops::Embedding> WeightLoader::embedding(const std::string& name, std::int64_t rows, std::int64_t cols) {

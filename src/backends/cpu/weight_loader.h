@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,7 @@ class WeightLoader {
       : file_(&file), kernels_(&kernels), carver_(memory), counting_(memory == nullptr) {}
 
   Result<Ops::Norm> norm(const std::string& name, std::int64_t size);
+  // A linear layer is name + ".weight" and, where the file has it, name + ".bias".
   Result<Ops::Linear> linear(const std::string& name, std::int64_t rows, std::int64_t cols);
   // Two matrices of one format and size become pairs of panels (gate and up).
   Result<Ops::Linears> linears(std::initializer_list<Named> matrices, std::int64_t cols);
@@ -54,8 +56,17 @@ class WeightLoader {
     PanelRange range;
   };
 
+  struct Placed {
+    Named layer;
+    PanelPlace place;
+  };
+
   Result<PanelMatrix> matrix(const std::string& name, std::int64_t rows, std::int64_t cols);
-  Result<Ops::Linears> pair(const Tensor& gate, const Tensor& up, PanelFormat format);
+  Result<PanelMatrix> layer(const std::string& name, std::int64_t rows, std::int64_t cols);
+  // Empty: their formats differ.
+  Result<std::optional<PanelMatrix>> pair(const Named& gate, const Named& up, std::int64_t cols);
+  // The biases of the layers that a matrix joins; those that the file has not are zero.
+  Status add_biases(std::initializer_list<Placed> layers, PanelMatrix& matrix);
   void take(PanelMatrix& matrix);
   void note(const Tensor& source, const PanelMatrix& into, PanelPlace place);
 

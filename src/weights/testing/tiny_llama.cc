@@ -129,6 +129,12 @@ class TensorWriter {
     for (float& value : values) value = 1.0F + uniform(rng, 0.3F);
     vector(name, values);
   }
+  void bias(const std::string& name, std::int64_t size) {
+    Rng rng(++seed_);
+    std::vector<float> values(static_cast<std::size_t>(size));
+    for (float& value : values) value = uniform(rng, 0.5F);
+    vector(name, values);
+  }
   void vector(const std::string& name, const std::vector<float>& values) {
     const std::array<std::int64_t, 1> dims = {static_cast<std::int64_t>(values.size())};
     writer_.add_tensor(name, dims, DType::kF32, std::as_bytes(std::span(values)));
@@ -153,6 +159,13 @@ void add_layer(TensorWriter& tensors, const TinyLlama& options, std::int32_t lay
   tensors.matrix(at + "ffn_gate.weight", dtype, options.intermediate, options.hidden);
   tensors.matrix(at + "ffn_up.weight", dtype, options.intermediate, options.hidden);
   tensors.matrix(at + "ffn_down.weight", dtype, options.hidden, options.intermediate);
+  if (!options.biases) return;
+  tensors.bias(at + "attn_q.bias", q);
+  tensors.bias(at + "attn_k.bias", kv);
+  tensors.bias(at + "attn_v.bias", kv);
+  tensors.bias(at + "ffn_gate.bias", options.intermediate);
+  tensors.bias(at + "ffn_up.bias", options.intermediate);
+  tensors.bias(at + "ffn_down.bias", options.hidden);
 }
 
 }  // namespace

@@ -23,6 +23,7 @@ struct TinyLlama {
   DType layer_dtype = DType::kQ4_0;      // of the layers' matrices
   DType embedding_dtype = DType::kQ8_0;  // of the embedding and the head
   bool tied = true;                      // no head of its own
+  bool biases = false;                   // of all linear layers of a block but the output projection
   bool rope_divisors = false;            // a rope_freqs.weight, as Llama 3 files have it
   float rope_theta = 10000.0F;
   std::uint64_t seed = 1;

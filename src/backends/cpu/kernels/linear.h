@@ -1,10 +1,10 @@
-// y = W x for rows of activations and panels of weights.
+// y = W x, or W x + b, for rows of activations and panels of weights.
 //
 // Quantized: inside a group (of 16 to 128 columns) products are summed exactly as integers of 32 bits; groups are added in f32 in
 // ascending order,
 //   acc = fma(f32(sum), scale, acc); affine: acc = fma(bias, f32(sum of x), acc); at the end acc * scale of the row.
 // So a row's bits don't depend on the number of rows, the panel range, or the instruction set. Dense: acc = fma(w, x, acc),
-// columns ascending; bits don't depend on rows and range.
+// columns ascending; bits don't depend on rows and range. A bias is added to the finished product.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@
 namespace linnet::cpu {
 
 enum class Epilogue : std::uint8_t {
-  kStore,   // y = W x
-  kAdd,     // y = y + W x: the residual
+  kStore,   // y = W x + b
+  kAdd,     // y = y + (W x + b): the residual
   kSwiglu,  // y[n] = silu(gate[n]) * up[n]; weights from panel_matrix_pairs; y has rows / 2 columns
 };
 

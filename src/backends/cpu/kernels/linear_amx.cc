@@ -348,8 +348,7 @@ void linear_tiles_amx(const PanelMatrix& weights, const Activations& x, const Li
     const int count = share.panel_end - p < step ? share.panel_end - p : step;
     const Panels panels{weights.format, weights.panel(p), static_cast<std::ptrdiff_t>(weights.panel_bytes), weights.groups, p,
                         count};
-    run_panels(x, {&out, x.scales, weights.rows, 0, 0}, widen_them ? widen(panels, share.scratch + sizeof(Stage)) : panels,
-               stage);
+    run_panels(x, {&out, x.scales, &weights, 0, 0}, widen_them ? widen(panels, share.scratch + sizeof(Stage)) : panels, stage);
   }
   amx::release();
 }

@@ -181,7 +181,7 @@ void run(const PanelMatrix& weights, const Activations& x, const LinearOutput& o
         const BlockRows block{bytes.codes + b * stride * 64 + r * 32, bytes.sums + b * stride + r,
                               bytes.negated + 2 * b * stride + r, bytes.block_rows};
         run_block<kShape>(weights, block, rows, p, panels, sums);
-        finish({&out, x.scales, weights.rows, p, panels}, {sums, sums + 4 * kPanelRows, kPanelRows}, row, rows);
+        finish({&out, x.scales, &weights, p, panels}, {sums, sums + 4 * kPanelRows, kPanelRows}, row, rows);
       }
     }
   }

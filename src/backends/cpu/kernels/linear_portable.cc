@@ -6,6 +6,10 @@
 namespace linnet::cpu {
 namespace {
 
+float with_bias(const PanelMatrix& weights, int panel, int lane, float product) {
+  return weights.bias == nullptr ? product : product + weights.bias[panel * kPanelRows + lane];
+}
+
 // Sums of two neighbouring panels of one row on their way into y.
 void finish(const PanelMatrix& weights, const LinearOutput& out, int row, int panel, int panels,
             const float (&sums)[2][kPanelRows]) {
@@ -15,7 +19,7 @@ void finish(const PanelMatrix& weights, const LinearOutput& out, int row, int pa
     const std::int32_t column = (swiglu ? panel / 2 : panel + i) * kPanelRows;
     float* const y = out.y + row * out.stride + column;
     for (int lane = 0; lane < kPanelRows && column + lane < columns; ++lane) {
-      const float value = sums[i][lane];
+      const float value = with_bias(weights, panel + i, lane, sums[i][lane]);
       switch (out.epilogue) {
         case Epilogue::kStore:
           y[lane] = value;
@@ -24,7 +28,7 @@ void finish(const PanelMatrix& weights, const LinearOutput& out, int row, int pa
           y[lane] = y[lane] + value;
           break;
         case Epilogue::kSwiglu:
-          y[lane] = silu_product_portable(value, sums[1][lane]);
+          y[lane] = silu_product_portable(value, with_bias(weights, panel + 1, lane, sums[1][lane]));
           break;
       }
     }

@@ -194,6 +194,56 @@ TEST(Linear, AddsIntoTheResidual) {
   }
 }
 
+// What a layer with a bias gives, of what it gives without.
+TEST(Linear, ABiasIsAddedToTheFinishedProduct) {
+  for (const TestFormat format : std::vector<TestFormat>{DType::kQ4_1, DType::kQ6_K, DType::kF32}) {
+    const TestWeights w(format, 23, 256, 32);
+    for (const int rows : {1, 7, 50}) {
+      const auto x = random_rows(rows, 256, 33);
+      for (const KernelSet* const kernels : runnable_kernel_sets()) {
+        TestMatrix matrix(*kernels, w.tensor);
+        const GuardedBytes bias(2 * kPanelRows * sizeof(float));
+        std::fill_n(bias.floats(), 2 * kPanelRows, 0.0F);
+        for (int i = 0; i < 23; ++i) bias.floats()[i] = static_cast<float>(i) - 9.3F;
+        for (const Epilogue epilogue : {Epilogue::kStore, Epilogue::kAdd}) {
+          const LinearCase c{.rows = rows, .columns = 23, .epilogue = epilogue};
+          matrix.matrix.bias = nullptr;
+          auto expected = run_linear(*kernels, matrix.matrix, x.data(), {.rows = rows, .columns = 23});
+          for (std::size_t i = 0; i < expected.size(); ++i) {
+            expected[i] += bias.floats()[i % 23];
+            if (epilogue == Epilogue::kAdd) expected[i] = 0.5F + expected[i];
+          }
+          matrix.matrix.bias = bias.floats();
+          EXPECT_TRUE(same_bits(expected, run_linear(*kernels, matrix.matrix, x.data(), c))) << label(*kernels, w.tensor, rows);
+        }
+      }
+    }
+  }
+}
+
+TEST(Linear, SwigluAddsBothBiases) {
+  const TestWeights gate(DType::kQ4_1, 41, 96, 34), up(DType::kQ4_1, 41, 96, 35);
+  const auto x = random_rows(6, 96, 36);
+  std::vector<float> biases = random_rows(1, 6 * kPanelRows, 37);  // of panels of gate and up by turns
+  for (const KernelSet* const kernels : runnable_kernel_sets()) {
+    TestMatrix one(*kernels, gate.tensor), other(*kernels, up.tensor), both(*kernels, gate.tensor, up.tensor);
+    std::vector<float> gate_bias, up_bias;
+    for (std::ptrdiff_t p = 0; p < 6; ++p) {
+      auto& part = p % 2 == 0 ? gate_bias : up_bias;
+      part.insert(part.end(), biases.begin() + p * kPanelRows, biases.begin() + (p + 1) * kPanelRows);
+    }
+    one.matrix.bias = gate_bias.data();
+    other.matrix.bias = up_bias.data();
+    both.matrix.bias = biases.data();
+    const LinearCase apart{.rows = 6, .columns = 41};
+    const auto a = run_linear(*kernels, one.matrix, x.data(), apart), b = run_linear(*kernels, other.matrix, x.data(), apart);
+    std::vector<float> expected(a.size());
+    swiglu(*kernels, a.data(), b.data(), expected.data(), static_cast<std::int64_t>(a.size()));
+    const auto y = run_linear(*kernels, both.matrix, x.data(), {.rows = 6, .columns = 41, .epilogue = Epilogue::kSwiglu});
+    EXPECT_TRUE(same_bits(expected, y)) << kernels->name;
+  }
+}
+
 TEST(Linear, SwigluEqualsTwoLayersAndTheElementwiseProduct) {
   for (const TestFormat format : std::vector<TestFormat>{DType::kQ4_0, DType::kQ4_1, DType::kQ8_0, DType::kBF16}) {
     const TestWeights gate(format, 41, 96, 15), up(format, 41, 96, 16);

@@ -72,6 +72,7 @@ struct PanelMatrix {
   std::int32_t groups = 0;  // with those beyond the last column; columns if dense
   std::size_t panel_bytes = 0;
   std::byte* data = nullptr;  // aligned to 64; panels * panel_bytes
+  float* bias = nullptr;      // [panels][16], added to the product; null: none
 
   std::size_t bytes() const { return static_cast<std::size_t>(panels) * panel_bytes; }
   std::byte* panel(int index) const { return data + static_cast<std::size_t>(index) * panel_bytes; }
