@@ -63,7 +63,7 @@ void SequenceDriver::step(std::vector<DrivenSequence>& sequences) {
     sequence.computed += plan_.rows[r].input_count;
     if (plan_.rows[r].samples == 0) continue;
     CHECK(!(*result)->rows[r].failed);
-    const std::span<const float> logits = executor_->logits().subspan(at++ * vocabulary, vocabulary);
+    const std::span<const float> logits = logits_().subspan(at++ * vocabulary, vocabulary);
     sequence.logits.emplace_back(logits.begin(), logits.end());
     sequence.tokens.push_back((*result)->of((*result)->rows[r])[0]);
   }
@@ -87,7 +87,7 @@ std::vector<std::vector<float>> SequenceDriver::feed(DrivenSequence& sequence, s
   const auto vocabulary = static_cast<std::size_t>(executor_->info().vocabulary);
   std::vector<std::vector<float>> rows;
   for (std::size_t i = 0; i < static_cast<std::size_t>(samples); ++i) {
-    const std::span<const float> logits = executor_->logits().subspan(i * vocabulary, vocabulary);
+    const std::span<const float> logits = logits_().subspan(i * vocabulary, vocabulary);
     rows.emplace_back(logits.begin(), logits.end());
   }
   return rows;

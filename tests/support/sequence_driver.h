@@ -2,11 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
-#include "backends/cpu/executor.h"
 #include "base/ids.h"
+#include "engine/executor.h"
 #include "sched/step_plan.h"
 
 namespace linnet {
@@ -27,7 +28,9 @@ struct DrivenSequence {
 
 class SequenceDriver {
  public:
-  explicit SequenceDriver(cpu::CpuExecutor& executor) : executor_(&executor) {}
+  // Of either backend: one that hands out its last step's logits.
+  template <class BackendExecutor>
+  explicit SequenceDriver(BackendExecutor& executor) : executor_(&executor), logits_([&executor] { return executor.logits(); }) {}
 
   // Runs all sequences together, in as many steps as it takes. Blocks are taken from the pool in an order of `shuffle_seed`.
   void run(std::vector<DrivenSequence>& sequences, std::uint64_t shuffle_seed = 1);
@@ -39,7 +42,8 @@ class SequenceDriver {
   void step(std::vector<DrivenSequence>& sequences);
   void plan_row(DrivenSequence& sequence, std::size_t index, std::int32_t count, std::int32_t samples);
 
-  cpu::CpuExecutor* executor_;
+  Executor* executor_;
+  std::function<std::span<const float>()> logits_;
   StepPlan plan_;
   std::vector<RowSampling> sampling_;
 };

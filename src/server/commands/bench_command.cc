@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <random>
 #include <variant>
 #include <vector>
@@ -78,14 +79,24 @@ Result<double> decode_seconds(TextEngine& engine, int context, int tokens, int r
   return median(times);
 }
 
-Json measure_prefill(int tokens, double seconds, const ModelCard& card, const cpu::MachineProbe& machine) {
-  const double limit = machine.matrix_tflop_s * 1e12 / card.flops_per_token;
-  return {{"tokens", tokens}, {"tok_s", tokens / seconds}, {"limit_tok_s", limit}};
+// What the kernels of this backend could reach on this machine; nothing where only MLX knows the device.
+std::optional<cpu::MachineProbe> probe(const ModelCard& card) {
+  if (card.backend != "cpu") return std::nullopt;
+  return cpu::probe_machine(card.threads, card.kernels, card.weight_bytes_per_token);
 }
 
-Json measure_decode(int context, int tokens, double seconds, const ModelCard& card, const cpu::MachineProbe& machine) {
+Json measure_prefill(int tokens, double seconds, const ModelCard& card, const std::optional<cpu::MachineProbe>& machine) {
+  Json entry{{"tokens", tokens}, {"tok_s", tokens / seconds}};
+  if (machine) entry["limit_tok_s"] = machine->matrix_tflop_s * 1e12 / card.flops_per_token;
+  return entry;
+}
+
+Json measure_decode(int context, int tokens, double seconds, const ModelCard& card,
+                    const std::optional<cpu::MachineProbe>& machine) {
   const double bytes = card.weight_bytes_per_token + card.kv_bytes_per_token * (context + tokens / 2.0);
-  return {{"context", context}, {"tok_s", 1 / seconds}, {"limit_tok_s", machine.bandwidth_gb_s * 1e9 / bytes}};
+  Json entry{{"context", context}, {"tok_s", 1 / seconds}};
+  if (machine) entry["limit_tok_s"] = machine->bandwidth_gb_s * 1e9 / bytes;
+  return entry;
 }
 
 Result<Json> measure(TextEngine& engine, const BenchFlags& flags) {
@@ -94,35 +105,40 @@ Result<Json> measure(TextEngine& engine, const BenchFlags& flags) {
   LINNET_RETURN_IF_ERROR(request_seconds(engine, random_prompt(64, card.vocabulary, random), 16));  // warm-up
   Json prefill = Json::array();
   Json decode = Json::array();
-  cpu::MachineProbe machine = cpu::probe_machine(card.threads, card.kernels, card.weight_bytes_per_token);
+  std::optional<cpu::MachineProbe> machine = probe(card);
   for (const int tokens : flags.prompts) {
     LINNET_ASSIGN(const double seconds, prefill_seconds(engine, tokens, flags.repeats, random));
     prefill.push_back(measure_prefill(tokens, seconds, card, machine));
   }
   for (const int context : flags.contexts) {
-    machine.bandwidth_gb_s = cpu::probe_machine(card.threads, card.kernels, card.weight_bytes_per_token).bandwidth_gb_s;
+    if (machine) machine->bandwidth_gb_s = probe(card)->bandwidth_gb_s;
     LINNET_ASSIGN(const double seconds, decode_seconds(engine, context, flags.decode_tokens, flags.repeats, random));
     decode.push_back(measure_decode(context, flags.decode_tokens, seconds, card, machine));
   }
-  return Json{{"model", card.id},
-              {"backend", card.backend},
-              {"kernels", card.kernels},
-              {"threads", card.threads},
-              {"machine", {{"bandwidth_gb_s", machine.bandwidth_gb_s}, {"matrix_tflop_s", machine.matrix_tflop_s}}},
-              {"prefill", prefill},
-              {"decode", decode}};
+  Json result{{"model", card.id}, {"backend", card.backend}, {"kernels", card.kernels}, {"threads", card.threads}};
+  if (machine) result["machine"] = {{"bandwidth_gb_s", machine->bandwidth_gb_s}, {"matrix_tflop_s", machine->matrix_tflop_s}};
+  result["prefill"] = prefill;
+  result["decode"] = decode;
+  return result;
 }
 
 void print_table(const Json& result) {
-  std::printf("%s, %s backend, %s kernels, %d threads; this machine now: %.1f GB/s, %.2f TFLOP/s\n",
-              result["model"].get<std::string>().c_str(), result["backend"].get<std::string>().c_str(),
-              result["kernels"].get<std::string>().c_str(), result["threads"].get<int>(),
-              result["machine"]["bandwidth_gb_s"].get<double>(), result["machine"]["matrix_tflop_s"].get<double>());
+  std::printf("%s, %s backend, %s kernels, %d threads", result["model"].get<std::string>().c_str(),
+              result["backend"].get<std::string>().c_str(), result["kernels"].get<std::string>().c_str(),
+              result["threads"].get<int>());
+  if (result.contains("machine")) {
+    std::printf("; this machine now: %.1f GB/s, %.2f TFLOP/s", result["machine"]["bandwidth_gb_s"].get<double>(),
+                result["machine"]["matrix_tflop_s"].get<double>());
+  }
+  std::printf("\n");
   const auto row = [](const char* what, const Json& entry, const char* key) {
     const double rate = entry["tok_s"].get<double>();
-    const double limit = entry["limit_tok_s"].get<double>();
-    std::printf("%-8s %6d %10.1f tok/s   limit %10.1f   %5.1f %%\n", what, entry[key].get<int>(), rate, limit,
-                100 * rate / limit);
+    std::printf("%-8s %6d %10.1f tok/s", what, entry[key].get<int>(), rate);
+    if (entry.contains("limit_tok_s")) {
+      const double limit = entry["limit_tok_s"].get<double>();
+      std::printf("   limit %10.1f   %5.1f %%", limit, 100 * rate / limit);
+    }
+    std::printf("\n");
   };
   for (const Json& entry : result["prefill"]) row("prefill", entry, "tokens");
   for (const Json& entry : result["decode"]) row("decode @", entry, "context");

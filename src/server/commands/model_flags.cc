@@ -52,10 +52,10 @@ void add_model_flags(CLI::App& app, ModelFlags& flags) {
   app.add_option("MODEL,--model", flags.model,
                  "A path (.gguf), a name of `linnet ls` or an unambiguous part of one, demo, demo-gemma")
       ->required();
-  app.add_option("--backend", flags.backend, "auto or cpu (mlx is not offered yet)")
+  app.add_option("--backend", flags.backend, "auto (mlx if there is a GPU, else cpu), cpu (own kernels), mlx")
       ->check(CLI::IsMember({"auto", "cpu", "mlx"}))
       ->envname("LINNET_BACKEND");
-  app.add_option("--device", flags.device, "auto or cpu (gpu is not offered yet)")
+  app.add_option("--device", flags.device, "Of the mlx backend: auto (a GPU if there is one), cpu (the reference path), gpu")
       ->check(CLI::IsMember({"auto", "cpu", "gpu"}))
       ->envname("LINNET_DEVICE");
   app.add_option("--threads", options.threads, "Kernel threads; 0: as many as affinity and cgroup allow")
