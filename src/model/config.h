@@ -15,13 +15,14 @@ enum class RopeKind : std::uint8_t {
   kLongRope,  // one divisor a frequency: `short_factor` or `long_factor` (Ding et al. 2024; Phi 3)
 };
 
-// Rotary positions (Su et al. 2021) with what a file says about stretching them. Fields beyond the first four belong to the kinds
+// Rotary positions (Su et al. 2021) with what a file says about stretching them. Fields beyond the first five belong to the kinds
 // that name them.
 struct RopeConfig {
   RopeKind kind = RopeKind::kDefault;
   float theta = 10000.0F;
+  std::int32_t dims = 0;                  // values of a head that turn, its first ones; 0: all
   bool interleaved = false;               // pairs are (2i, 2i + 1) instead of (i, i + dims / 2)
-  std::vector<float> frequency_divisors;  // [head_dim / 2]; empty: all 1 (GGUF files of Llama 3 carry them)
+  std::vector<float> frequency_divisors;  // [dims / 2]; empty: all 1 (GGUF files of Llama 3 carry them)
   float factor = 1.0F;                    // linear, llama3, yarn, longrope
   std::int32_t original_context = 0;      // tokens; llama3, yarn, longrope
   float low_freq_factor = 1.0F;           // llama3
@@ -30,8 +31,8 @@ struct RopeConfig {
   float beta_slow = 1.0F;                 // yarn
   float mscale = 1.0F;                    // yarn
   float mscale_all_dim = 0.0F;            // yarn
-  std::vector<float> short_factor;        // longrope, [head_dim / 2]
-  std::vector<float> long_factor;         // longrope, [head_dim / 2]
+  std::vector<float> short_factor;        // longrope, [dims / 2]
+  std::vector<float> long_factor;         // longrope, [dims / 2]
 
   bool operator==(const RopeConfig&) const = default;
 };

@@ -62,10 +62,10 @@ class Llama {
       const Layer& layer = layers_[static_cast<std::size_t>(i)];
       Tensor h = ops.rms_norm(x, layer.attention_norm, eps);  // [T, hidden]
       auto [q, k, v] = ops.linears3(h, layer.qkv);            // [T, heads * dim], [T, kv_heads * dim] twice
-      Tensor a = ops.attention(ops.rope(q, config_.heads), ops.rope(k, config_.kv_heads), v, i);  // [T, heads * dim]
-      x = ops.add_linear(x, a, layer.output);                                                     // [T, hidden]
-      h = ops.rms_norm(x, layer.feed_forward_norm, eps);                                          // [T, hidden]
-      x = ops.add_linear(x, ops.swiglu(h, layer.gate_up), layer.down);                            // [T, hidden]
+      Tensor a = ops.attention(ops.rope(q, config_.heads), ops.rope(k, config_.kv_heads), v, {.layer = i});  // [T, heads * dim]
+      x = ops.add_linear(x, a, layer.output);                                                                // [T, hidden]
+      h = ops.rms_norm(x, layer.feed_forward_norm, eps);                                                     // [T, hidden]
+      x = ops.add_linear(x, ops.swiglu(h, layer.gate_up), layer.down);                                       // [T, hidden]
     }
     x = ops.sampled(x);                                     // [S, hidden]
     return ops.linear(ops.rms_norm(x, norm_, eps), head_);  // [S, vocabulary]

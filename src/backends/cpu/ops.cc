@@ -25,7 +25,6 @@ Result<Ops> Ops::create(const ModelConfig& config, const StepLimits& limits, con
                         const AttentionKernels& attention_kernels, Pool& pool, MemoryLeft& memory) {
   const AttentionOptions options{.layout = {.layers = config.layers, .kv_heads = config.kv_heads, .head_dim = config.head_dim},
                                  .heads = config.heads,
-                                 .scale = 0,
                                  .rows_max = limits.rows_max,
                                  .tokens_max = limits.tokens_max,
                                  .context_max = limits.context_max};
@@ -58,8 +57,8 @@ void Ops::lay_out(std::byte* base, std::size_t* bytes) {
   feed_forward_ = carver.take<float>(2 * tokens * count(config_.intermediate));
   sampled_x_ = carver.take<float>(samples * count(config_.hidden));
   logits_ = carver.take<float>(samples * count(config_.vocabulary));
-  cos_ = carver.take<float>(tokens * count(config_.head_dim / 2));
-  sin_ = carver.take<float>(tokens * count(config_.head_dim / 2));
+  cos_ = carver.take<float>(tokens * rope_.frequencies.size());
+  sin_ = carver.take<float>(tokens * rope_.frequencies.size());
   shared_activations_ = carver.take<std::byte>(activations_bytes(rows, widest));
   own_activations_.clear();
   linear_scratch_.clear();
@@ -86,8 +85,7 @@ void Ops::begin(const StepPlan& plan, std::span<std::byte* const> blocks) {
 }
 
 Ops::Tensor Ops::embed(const Embedding& embedding) {
-  const std::int32_t half = config_.head_dim / 2;
-  const float* divisors = config_.rope.frequency_divisors.empty() ? nullptr : config_.rope.frequency_divisors.data();
+  const auto half = static_cast<std::int64_t>(rope_.frequencies.size());
   pool_->run([&](int thread, int threads) {
     const Share share = share_of(tokens_, thread, threads);
     for (const AttentionRow& row : rows_) {
@@ -95,8 +93,7 @@ Ops::Tensor Ops::embed(const Embedding& embedding) {
       const std::int64_t last = std::min<std::int64_t>(share.end, row.token_begin + row.count);
       for (std::int64_t t = first; t < last; ++t) {
         dequantize_row(embedding, static_cast<int>(plan_->tokens[static_cast<std::size_t>(t)]), x_ + t * config_.hidden);
-        rope_angles(config_.rope.theta, divisors, config_.head_dim, row.position + t - row.token_begin, cos_ + t * half,
-                    sin_ + t * half);
+        rope_angles(rope_, row.position + t - row.token_begin, cos_ + t * half, sin_ + t * half);
       }
     }
   });
@@ -191,20 +188,21 @@ void Ops::rotate(const Tensor& x, int begin, int end) const {
              .stride = x.stride,
              .heads = x.rope_heads,
              .head_dim = config_.head_dim,
+             .dims = static_cast<std::int32_t>(2 * rope_.frequencies.size()),
              .interleaved = config_.rope.interleaved,
              .cos = cos_,
              .sin = sin_},
             begin, end);
 }
 
-Ops::Tensor Ops::attention(const Tensor& q, const Tensor& k, const Tensor& v, std::int32_t layer) {
+Ops::Tensor Ops::attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionCall& call) {
   pool_->run([&](int thread, int threads) {
     const Share share = share_of(q.rows, thread, threads);
     rotate(q, static_cast<int>(share.begin), static_cast<int>(share.end));
     rotate(k, static_cast<int>(share.begin), static_cast<int>(share.end));
   });
-  attention_.write(*pool_, layer, {.data = k.data, .stride = k.stride}, {.data = v.data, .stride = v.stride});
-  attention_.run(*pool_, layer, {.data = q.data, .stride = q.stride}, {.data = attended_, .stride = q.cols});
+  attention_.write(*pool_, call.layer, {.data = k.data, .stride = k.stride}, {.data = v.data, .stride = v.stride});
+  attention_.run(*pool_, call, {.data = q.data, .stride = q.stride}, {.data = attended_, .stride = q.cols});
   return view(attended_, q.rows, q.cols);
 }
 

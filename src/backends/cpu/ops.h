@@ -17,6 +17,7 @@
 #include "base/memory_budget.h"
 #include "linnet/status.h"
 #include "model/config.h"
+#include "model/rope.h"
 #include "sched/step_plan.h"
 
 namespace linnet::cpu {
@@ -59,15 +60,15 @@ class Ops {
   // Takes the step; `plan` and `blocks` live until its end.
   void begin(const StepPlan& plan, std::span<std::byte* const> blocks);
 
-  Tensor embed(const Embedding& embedding);                                                 // [T, hidden]
-  Tensor rms_norm(Tensor x, Norm weight, float eps) const;                                  // as x
-  std::tuple<Tensor, Tensor, Tensor> linears3(const Tensor& x, const Linears& weights);     // [T, rows of each]
-  Tensor rope(Tensor x, std::int32_t heads) const;                                          // as x
-  Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, std::int32_t layer);  // as q
-  Tensor add_linear(const Tensor& x, const Tensor& input, const Linear& weights);           // x, with W input added
-  Tensor swiglu(const Tensor& x, const Linears& gate_up);                                   // [T, intermediate]
-  Tensor sampled(const Tensor& x);                                                          // [S, hidden]
-  Tensor linear(const Tensor& x, const Linear& weights);                                    // [S, rows]
+  Tensor embed(const Embedding& embedding);                                                        // [T, hidden]
+  Tensor rms_norm(Tensor x, Norm weight, float eps) const;                                         // as x
+  std::tuple<Tensor, Tensor, Tensor> linears3(const Tensor& x, const Linears& weights);            // [T, rows of each]
+  Tensor rope(Tensor x, std::int32_t heads) const;                                                 // as x
+  Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionCall& call);  // as q
+  Tensor add_linear(const Tensor& x, const Tensor& input, const Linear& weights);                  // x, with W input added
+  Tensor swiglu(const Tensor& x, const Linears& gate_up);                                          // [T, intermediate]
+  Tensor sampled(const Tensor& x);                                                                 // [S, hidden]
+  Tensor linear(const Tensor& x, const Linear& weights);                                           // [S, rows]
 
   // A key or value of this row of the plan was not finite.
   bool row_failed(std::int32_t row) const { return attention_.row_failed(row); }
@@ -80,7 +81,12 @@ class Ops {
   };
 
   Ops(const ModelConfig& config, const StepLimits& limits, const KernelSet& kernels, Attention attention, Pool& pool)
-      : config_(config), limits_(limits), kernels_(&kernels), attention_(std::move(attention)), pool_(&pool) {}
+      : config_(config),
+        rope_(rope_table(config.rope, config.head_dim)),
+        limits_(limits),
+        kernels_(&kernels),
+        attention_(std::move(attention)),
+        pool_(&pool) {}
   void lay_out(std::byte* base, std::size_t* bytes);
   // All matrices read x: outs[i] = weights[i] x, or what outs[i].epilogue says.
   void apply(const Tensor& x, std::span<const PanelMatrix> weights, std::span<const LinearOutput> outs);
@@ -91,6 +97,7 @@ class Ops {
   Tensor view(float* data, std::int32_t rows, std::int32_t cols) const { return {data, cols, rows, cols, nullptr, 0, 0}; }
 
   ModelConfig config_;
+  RopeTable rope_;
   StepLimits limits_;
   const KernelSet* kernels_;
   Attention attention_;
@@ -111,7 +118,7 @@ class Ops {
   float* feed_forward_ = nullptr;  // gate (then the product), up
   float* sampled_x_ = nullptr;     // [samples_max, hidden]
   float* logits_ = nullptr;        // [samples_max, vocabulary]
-  float* cos_ = nullptr;           // [tokens_max, head_dim / 2]
+  float* cos_ = nullptr;           // [tokens_max, rope pairs]
   float* sin_ = nullptr;
   std::byte* shared_activations_ = nullptr;
   std::vector<std::byte*> own_activations_;  // [threads]

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "backends/cpu/kernels/attention_cut.h"
 #include "backends/cpu/kernels/attention_kernel.h"
 #include "backends/cpu/kernels/kv_write.h"
 #include "backends/cpu/kv_blocks.h"
@@ -15,6 +16,7 @@
 #include "backends/cpu/region.h"
 #include "base/ids.h"
 #include "linnet/status.h"
+#include "model/attention_call.h"
 
 namespace linnet::cpu {
 
@@ -22,7 +24,6 @@ namespace linnet::cpu {
 struct AttentionOptions {
   KvLayout layout;
   std::int32_t heads = 0;        // a multiple of layout.kv_heads
-  float scale = 0;               // factor of q . k; 0: 1 / sqrt(head_dim)
   std::int32_t rows_max = 0;     // rows of a step
   std::int32_t tokens_max = 0;   // tokens of a step, all rows
   std::int32_t context_max = 0;  // tokens of a sequence
@@ -52,9 +53,9 @@ struct ConstTokenMatrix {
   std::int64_t stride = 0;
 };
 
-// Cuts a step's attention into tasks that occupy all threads, whatever its rows are, and runs them. Belongs to one executor.
-// Calls: plan() once a step, then for each layer write() and after it run().
-// Invariants: 1. The bits of a row depend on its own q, keys and values only: not on other rows, chunks, threads or the cut.
+// Runs a step's attention on all threads. Belongs to one executor. Calls: plan() once a step, then for each layer write() and
+// after it run(). Invariants: 1. The bits of a row depend on its own q, keys and values only: not on other rows, chunks, threads
+// or the cut.
 // 2. Nothing allocates after create().
 class Attention {
  public:
@@ -67,8 +68,10 @@ class Attention {
   // Writes K [T, kv_heads * head_dim] (after rope) and V of the step's tokens into their blocks.
   void write(Pool& pool, std::int32_t layer, ConstTokenMatrix k, ConstTokenMatrix v);
 
-  // q [T, heads * head_dim] (after rope) -> out, the same shape.
-  void run(Pool& pool, std::int32_t layer, ConstTokenMatrix q, TokenMatrix out);
+  // q [T, heads * head_dim] (after rope) -> out, the same shape. The layers of a model have at most kWindowsMax different
+  // windows.
+  static constexpr std::size_t kWindowsMax = 2;
+  void run(Pool& pool, const AttentionCall& call, ConstTokenMatrix q, TokenMatrix out);
 
   // A key or value of this row, of any layer written since plan(), was not finite: its results mean nothing.
   bool row_failed(std::int32_t row) const;
@@ -76,27 +79,6 @@ class Attention {
   std::size_t memory_bytes() const { return region_.size(); }
 
  private:
-  struct Row {
-    std::int32_t position = 0;
-    std::int32_t count = 0;
-    std::int32_t token_begin = 0;
-    std::byte* const* blocks = nullptr;
-  };
-  // Some tokens of a row with one KV head: what one thread could do alone.
-  struct Unit {
-    std::int32_t row = 0;
-    std::int32_t first = 0;  // token of the row
-    std::int32_t count = 0;
-    std::int32_t kv_head = 0;
-    std::int32_t parts = 1;     // items that it is cut into, by splits
-    float* partials = nullptr;  // if parts > 1
-  };
-  struct Item {
-    std::int32_t unit = 0;
-    std::int32_t split_begin = 0;
-    std::int32_t split_end = 0;
-    double cost = 0;
-  };
   struct WriteItem {
     std::int32_t row = 0;
     std::int32_t first = 0;
@@ -105,32 +87,24 @@ class Attention {
 
   Attention(const AttentionOptions& options, const AttentionKernels& kernels, int threads);
   Status reserve(Pool& pool);
-  std::size_t units_max() const;
   void plan_row(const AttentionRow& row, std::span<std::byte* const> blocks);
   void plan_writes();
-  void plan_units();
-  void plan_items();
-  std::int32_t tokens_of_unit(const Row& row, double cost, double fair) const;
-  std::int32_t splits_of(const Unit& unit) const;
-  double cost_of(std::int32_t position, std::int32_t count) const;
-  AttentionTask task_of(const Unit& unit, std::int32_t layer, ConstTokenMatrix q, TokenMatrix out) const;
-  void run_item(const Item& item, const AttentionTask& task, int thread);
+  AttentionCut& cut_of(std::int32_t window);
+  AttentionTask task_of(const AttentionUnit& unit, const AttentionCall& call, ConstTokenMatrix q, TokenMatrix out) const;
+  void run_item(AttentionCut& cut, const AttentionItem& item, const AttentionTask& whole, int thread);
   void write_item(const WriteItem& item, std::int32_t layer, ConstTokenMatrix k, ConstTokenMatrix v);
 
   AttentionOptions options_;
   AttentionKernels kernels_;
-  std::int32_t group_ = 1;  // heads / KV heads
-  std::int32_t task_rows_max_ = 0;
-  int threads_ = 1;
+  AttentionShape shape_;
 
-  std::vector<Row> rows_;
+  std::vector<AttentionPiece> rows_;
   std::vector<std::byte*> block_table_;  // of all rows, one after another
-  std::vector<Unit> units_;
-  std::vector<Item> items_;  // the longest first
+  std::vector<AttentionCut> cuts_;       // the first cuts_made_ of them are this step's
+  std::size_t cuts_made_ = 0;
   std::vector<WriteItem> write_items_;
   std::int64_t tokens_ = 0;
-  std::unique_ptr<std::atomic<std::int32_t>[]> open_parts_;  // [units] items not yet done; whoever does the last one merges
-  std::unique_ptr<std::atomic<bool>[]> failed_;              // [rows]
+  std::unique_ptr<std::atomic<bool>[]> failed_;  // [rows]
   std::unique_ptr<WorkQueue> queue_;
 
   Region region_;

@@ -32,12 +32,13 @@ struct FewRows : AttentionWork<D> {
       : Work(t, memory), last_block(at_most((Work::total - 1) / kBlock, t.split_end * kSplitBlocks - 1)) {}
 
   LINNET_INLINE void split_k(int split, int b, int from, int to) const {
-    const int blocks = Work::blocks_in(split);
+    const int blocks = Work::block_end(split);
     if (b >= blocks) return;
     const int first = split * kSplitBlocks;
     const int at = from * 32;
     const int ahead = b + kAhead;
-    const F16* const next = ahead < blocks ? Work::k_of(first + ahead) : Work::v_of(first + at_most(ahead - blocks, blocks - 1));
+    const int wrapped = at_most(Work::block_begin(split) + ahead - blocks, blocks - 1);
+    const F16* const next = ahead < blocks ? Work::k_of(first + ahead) : Work::v_of(first + wrapped);
     split_lines(Work::k_of(first + b) + at, scratch.k_hi + (b & 1) * kHalf + at, scratch.k_lo + (b & 1) * kHalf + at, to - from,
                 next + at);
   }
@@ -71,7 +72,7 @@ struct FewRows : AttentionWork<D> {
   }
 
   LINNET_INLINE void split_v(int split, int b, int dim, int from, int to) const {
-    const int blocks = Work::blocks_in(split);
+    const int blocks = Work::block_end(split);
     if (b >= blocks) return;
     const int first = split * kSplitBlocks;
     const int at = from * 32;
@@ -80,7 +81,7 @@ struct FewRows : AttentionWork<D> {
     if (ahead < blocks) {
       next = Work::v_of(first + ahead) + dim * kBlock;
     } else if (dim + 64 < D) {
-      next = Work::v_of(first + at_most(ahead - blocks, blocks - 1)) + (dim + 64) * kBlock;
+      next = Work::v_of(first + at_most(Work::block_begin(split) + ahead - blocks, blocks - 1)) + (dim + 64) * kBlock;
     } else if (first + ahead <= last_block) {
       next = Work::k_of(first + ahead);
     }
@@ -90,11 +91,12 @@ struct FewRows : AttentionWork<D> {
 
   // 16 rows x 64 dims of weighted V.
   LINNET_INLINE void weigh_64(int split, int dim) const {
-    const int blocks = Work::blocks_in(split);
+    const int blocks = Work::block_end(split);
     const Bf16* const p = reinterpret_cast<const Bf16*>(scratch.scores[0]);
     amx::zero<0>(), amx::zero<1>(), amx::zero<2>(), amx::zero<3>();
-    split_v(split, 0, dim, 0, 64);
-    for (int b = 0; b < blocks; ++b) {
+    const int begin = Work::block_begin(split);
+    split_v(split, begin, dim, 0, 64);
+    for (int b = begin; b < blocks; ++b) {
       const Bf16* const hi = scratch.v_hi + (b & 1) * 4 * kTile;
       const Bf16* const lo = scratch.v_lo + (b & 1) * 4 * kTile;
       amx::load<5>(p + b * 64, kWeightStride * 2);
@@ -118,11 +120,12 @@ struct FewRows : AttentionWork<D> {
 
   // The last 32 dims where D is no multiple of 64.
   LINNET_INLINE void weigh_32(int split, int dim) const {
-    const int blocks = Work::blocks_in(split);
+    const int blocks = Work::block_end(split);
     const Bf16* const p = reinterpret_cast<const Bf16*>(scratch.scores[0]);
     amx::zero<0>(), amx::zero<1>();
-    split_v(split, 0, dim, 0, 32);
-    for (int b = 0; b < blocks; ++b) {
+    const int begin = Work::block_begin(split);
+    split_v(split, begin, dim, 0, 32);
+    for (int b = begin; b < blocks; ++b) {
       const Bf16* const hi = scratch.v_hi + (b & 1) * 4 * kTile;
       const Bf16* const lo = scratch.v_lo + (b & 1) * 4 * kTile;
       amx::load<5>(p + b * 64, kWeightStride * 2);
@@ -141,15 +144,16 @@ struct FewRows : AttentionWork<D> {
     configure_tiles((n + 3) / 4 * 4);  // 3 rows take longer than 4
     Work::load_q();
     for (int split = task.split_begin; split < task.split_end; ++split) {
-      const int blocks = Work::blocks_in(split);
-      split_k(split, 0, 0, kHalf / 32);
-      for (int b = 0; b < blocks; b += 2) {  // two pairs of accumulators in turn
+      const int blocks = Work::block_end(split);
+      const int begin = Work::block_begin(split);
+      split_k(split, begin, 0, kHalf / 32);
+      for (int b = begin; b < blocks; b += 2) {  // two pairs of accumulators in turn
         scores<0, 1>(split, b);
         if (b + 1 < blocks) scores<2, 3>(split, b + 1);
       }
       for (int i = 0; i < n; ++i) {
         SoftmaxRow row;
-        row.begin(scratch.scores[0] + i * kScoreStride, Work::visible(i, split), blocks * kBlock);
+        row.begin(scratch.scores[0] + i * kScoreStride, Work::visible(i, split), {begin * kBlock, blocks * kBlock}, task.cap);
         row.run(0, blocks);
         scratch.split_m[i] = row.maximum;
         scratch.split_l[i] = row.sum();
@@ -157,7 +161,7 @@ struct FewRows : AttentionWork<D> {
       for (int dim = 0; dim + 64 <= D; dim += 64) weigh_64(split, dim);
       if constexpr (D % 64 != 0) weigh_32(split, D - 32);
       for (int i = 0; i < n; ++i) {
-        if (Work::visible(i, split) != 0) Work::take_in(split, i, scratch.split_o + i * D);
+        if (!Work::visible(i, split).empty()) Work::take_in(split, i, scratch.split_o + i * D);
       }
     }
     Work::write_out();
@@ -176,11 +180,15 @@ struct ManyRows : AttentionWork<D> {
 
   int pairs;
   int split = 0;
+  int pair_begin = 0;  // pairs with a row that sees keys of the split
+  int pair_end = 0;
 
   LINNET_INLINE ManyRows(const AttentionTask& t, std::byte* memory) : Work(t, memory), pairs((Work::n + 31) / 32) {}
 
-  LINNET_INLINE int keys_of(int row) const { return row < n ? Work::visible(row, split) : 0; }
-  LINNET_INLINE int blocks_of(int pair) const { return (keys_of(at_most(pair * 32 + 31, n - 1)) + kBlock - 1) / kBlock; }
+  LINNET_INLINE KeyRange keys_of(int row) const { return row < n ? Work::visible(row, split) : KeyRange{0, 0}; }
+  // Blocks that a pair sees: [block_begin_of, block_end_of).
+  LINNET_INLINE int block_begin_of(int pair) const { return keys_of(pair * 32).begin / kBlock; }
+  LINNET_INLINE int block_end_of(int pair) const { return (keys_of(at_most(pair * 32 + 31, n - 1)).end + kBlock - 1) / kBlock; }
   LINNET_INLINE float* scores_of(int pair) const { return scratch.scores[pair % 3]; }
 
   // 16 of the 32 keys of block g, into accumulators A (rows 0-15) and B (16-31). between(phase) is called 2 * kChunks times.
@@ -205,7 +213,7 @@ struct ManyRows : AttentionWork<D> {
   // 32 rows x 32 keys. A pair of accumulators is stored while the other is at work, the second not before the next call (or
   // store_second), so that no store waits for the tile unit.
   template <class Between>
-  LINNET_INLINE void scores(int pair, int g, Between between) const {
+  LINNET_INLINE void scores(int pair, int g, bool first, Between between) const {
     float* const s = scores_of(pair);
     const Bf16* const q_lo = scratch.q_lo + static_cast<std::ptrdiff_t>(pair) * 2 * kStep;
     const Bf16* const q_hi = scratch.q_hi + static_cast<std::ptrdiff_t>(pair) * 2 * kStep;
@@ -213,7 +221,7 @@ struct ManyRows : AttentionWork<D> {
     const Bf16* const k_lo = scratch.k_lo + static_cast<std::ptrdiff_t>(g) * 2 * kStep;
     half_scores<0, 1>(
         q_lo, q_hi, k_lo, k_hi, between, [&]() __attribute__((always_inline)) {
-          if (g > 0) store_second(s, g - 1);
+          if (!first) store_second(s, g - 1);
         });
     half_scores<2, 3>(
         q_lo, q_hi, k_lo + kStep, k_hi + kStep, [&](int phase) __attribute__((always_inline)) { between(2 * kChunks + phase); },
@@ -252,12 +260,17 @@ struct ManyRows : AttentionWork<D> {
     const ManyRows& work;
     int pair;
     bool any;
-    int limit;
+    KeyRange read;
     SoftmaxRow row;
 
-    LINNET_INLINE Softmax(const ManyRows& w, int p, int first)
-        : work(w), pair(p), any(p >= first && p < w.pairs), limit(any ? w.blocks_of(p) * kBlock : 0) {}
-    LINNET_INLINE void begin(int r) { row.begin(work.scores_of(pair) + r * kScoreStride, work.keys_of(pair * 32 + r), limit); }
+    LINNET_INLINE Softmax(const ManyRows& w, int p)
+        : work(w),
+          pair(p),
+          any(p >= w.pair_begin && p < w.pair_end),
+          read(any ? KeyRange{w.block_begin_of(p) * kBlock, w.block_end_of(p) * kBlock} : KeyRange{0, 0}) {}
+    LINNET_INLINE void begin(int r) {
+      row.begin(work.scores_of(pair) + r * kScoreStride, work.keys_of(pair * 32 + r), read, work.task.cap);
+    }
     LINNET_INLINE void finish(int r) const {
       work.scratch.split_m[pair * 32 + r] = row.maximum;
       work.scratch.split_l[pair * 32 + r] = row.sum();
@@ -271,32 +284,35 @@ struct ManyRows : AttentionWork<D> {
 
   // Scores of pair `a`, and between them rows 0-15 of the softmax of the pair before, one row per 32 keys.
   LINNET_INLINE void score_pair(int a, Softmax& soft) const {
-    const int blocks = a < pairs ? blocks_of(a) : 0;
+    const int begin = a < pair_end ? block_begin_of(a) : 0;
+    const int end = a < pair_end ? block_end_of(a) : 0;
     for (int g = 0; g < kSplitBlocks; ++g) {
-      if (g < blocks && soft.any) {
+      const bool scored = g >= begin && g < end;
+      if (scored && soft.any) {
         soft.begin(g);
         scores(
-            a, g, [&](int phase) __attribute__((always_inline)) {
+            a, g, g == begin, [&](int phase) __attribute__((always_inline)) {
               soft.row.run(phase * 16 / (4 * kChunks), (phase + 1) * 16 / (4 * kChunks));
             });
         soft.finish(g);
-      } else if (g < blocks) {
-        scores(a, g, [](int) __attribute__((always_inline)){});
+      } else if (scored) {
+        scores(a, g, g == begin, [](int) __attribute__((always_inline)){});
       } else if (soft.any) {
         soft.whole(g);
       }
-      if (g == blocks - 1) store_second(scores_of(a), g);
+      if (g == end - 1) store_second(scores_of(a), g);
     }
   }
 
   // Weighted V of pair `w`, and between it rows 16-31 of the softmax of the pair after, one row per kChunks blocks.
   LINNET_INLINE void weigh_pair(int w, bool any, Softmax& soft) const {
-    const int blocks = any ? blocks_of(w) : 0;
+    const int begin = any ? block_begin_of(w) : 0;
+    const int blocks = any ? block_end_of(w) : 0;
     const Bf16* const p = reinterpret_cast<const Bf16*>(scratch.scores[any ? w % 3 : 0]);
     int r = 16;
     for (int d = 0; any && d < kPanels; d += 2) {
       amx::zero<0>(), amx::zero<1>(), amx::zero<2>(), amx::zero<3>();
-      for (int b = 0; b < blocks; b += kChunks) {
+      for (int b = begin; b < blocks; b += kChunks) {
         if (soft.any && b + kChunks <= blocks && r < 32) {
           soft.begin(r);
 #pragma GCC unroll 4
@@ -319,24 +335,25 @@ struct ManyRows : AttentionWork<D> {
     for (; soft.any && r < 32; ++r) soft.whole(r);
   }
 
-  void run_split() const {
+  void run_split() {
     const int first_block = split * kSplitBlocks;
-    for (int b = 0; b < Work::blocks_in(split); ++b) {
+    for (int b = Work::block_begin(split); b < Work::block_end(split); ++b) {
       const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(b) * kHalf;
       split_lines(Work::k_of(first_block + b), scratch.k_hi + at, scratch.k_lo + at, kHalf / 32, nullptr);
       split_lines(Work::v_of(first_block + b), scratch.v_hi + at, scratch.v_lo + at, kHalf / 32, nullptr);
     }
-    int first = 0;
-    while (blocks_of(first) == 0) ++first;  // pairs whose rows lie before this split; the last pair does not
-    for (int i = first; i < pairs + 2; ++i) {
+    // Rows before these lie before the split; the windows of those after them begin after it.
+    for (pair_begin = 0; block_end_of(pair_begin) == 0;) ++pair_begin;
+    for (pair_end = pairs; keys_of((pair_end - 1) * 32).begin == kSplitTokens;) --pair_end;
+    for (int i = pair_begin; i < pair_end + 2; ++i) {
       const int weighed = i - 2;
-      Softmax soft(*this, i - 1, first);
+      Softmax soft(*this, i - 1);
       score_pair(i, soft);
-      weigh_pair(weighed, weighed >= first, soft);
-      if (weighed < first) continue;
+      weigh_pair(weighed, weighed >= pair_begin, soft);
+      if (weighed < pair_begin) continue;
       for (int k = 0; k < 32; ++k) {
         const int row = weighed * 32 + k;
-        if (keys_of(row) != 0) Work::take_in(split, row, scratch.split_o + k * D);
+        if (!keys_of(row).empty()) Work::take_in(split, row, scratch.split_o + k * D);
       }
     }
   }

@@ -78,7 +78,7 @@ struct PlainRows : AttentionWork<D> {
     __m512 acc[R];
     for (__m512& x : acc) x = _mm512_setzero_ps();
     const Bf16* const p = reinterpret_cast<const Bf16*>(scratch.scores[0] + row * kScoreStride);
-    for (int b = 0; b < Work::blocks_in(split); ++b) {
+    for (int b = Work::block_begin(split); b < Work::block_end(split); ++b) {
       add_products<R>({p + b * 64, p + b * 64 + 32, kWeightStride}, Work::v_of(split * kSplitBlocks + b) + panel * kTile, acc);
     }
     for (int r = 0; r < R; ++r) _mm512_store_ps(scratch.split_o + (row + r) * D + panel * 16, acc[r]);
@@ -95,8 +95,8 @@ struct PlainRows : AttentionWork<D> {
   }
 
   void run_split(int split, int first, int rows) const {
-    const int blocks = Work::blocks_in(split);
-    for (int b = 0; b < blocks; ++b) {
+    const int blocks = Work::block_end(split);
+    for (int b = Work::block_begin(split); b < blocks; ++b) {
       const F16* const k = Work::k_of(split * kSplitBlocks + b);
       if (b + 2 < blocks) prefetch_block(Work::k_of(split * kSplitBlocks + b + 2));
       for (int half = 0; half < 2; ++half) {
@@ -107,7 +107,8 @@ struct PlainRows : AttentionWork<D> {
     }
     for (int r = 0; r < rows; ++r) {
       SoftmaxRow row;
-      row.begin(scratch.scores[0] + r * kScoreStride, Work::visible(first + r, split), blocks * kBlock);
+      row.begin(scratch.scores[0] + r * kScoreStride, Work::visible(first + r, split),
+                {Work::block_begin(split) * kBlock, blocks * kBlock}, task.cap);
       row.run(0, blocks);
       scratch.split_m[first + r] = row.maximum;
       scratch.split_l[first + r] = row.sum();
@@ -116,7 +117,7 @@ struct PlainRows : AttentionWork<D> {
       by_fours(rows, [&]<int R>(int r) { weigh<R>(r, split, panel); });
     }
     for (int r = 0; r < rows; ++r) {
-      if (Work::visible(first + r, split) != 0) Work::take_in(split, first + r, scratch.split_o + r * D);
+      if (!Work::visible(first + r, split).empty()) Work::take_in(split, first + r, scratch.split_o + r * D);
     }
   }
 
@@ -129,7 +130,8 @@ struct PlainRows : AttentionWork<D> {
     for (int first = 0; first < n; first += kRowsAtOnce) {
       const int rows = at_most(n - first, kRowsAtOnce);
       for (int split = task.split_begin; split < task.split_end; ++split) {
-        if (Work::visible(first + rows - 1, split) != 0) run_split(split, first, rows);
+        if (Work::visible(first + rows - 1, split).end != 0 && Work::visible(first, split).begin != kSplitTokens)
+          run_split(split, first, rows);
       }
     }
     Work::write_out();

@@ -1,218 +1,15 @@
 #include "backends/cpu/kernels/attention.h"
 
-#include <gtest/gtest.h>
 #include <sys/mman.h>
 
-#include <algorithm>
 #include <bit>
-#include <cmath>
-#include <cstring>
-#include <limits>
-#include <memory>
-#include <numeric>
-#include <random>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include "backends/cpu/kernels/kernel_set.h"
-#include "weights/half.h"
+#include "backends/cpu/kernels/attention_test_data.h"
 
 namespace linnet::cpu {
 namespace {
 
-struct Shape {
-  std::int32_t heads;
-  std::int32_t kv_heads;
-  std::int32_t head_dim;
-};
-
-using Floats = std::vector<float>;
-
-// Sequences with their q, K, V for all positions, and blocks that lie anywhere in a pool whose every number is NaN at first.
-class World {
- public:
-  World(Shape shape, std::vector<std::int32_t> lengths, float deviation = 1.5F)
-      : shape_(shape),
-        layout_{.layers = 2, .kv_heads = shape.kv_heads, .head_dim = shape.head_dim},
-        lengths_(std::move(lengths)) {
-    std::mt19937 rng(static_cast<std::uint32_t>(shape.heads * 1000 + shape.head_dim));
-    std::normal_distribution<float> normal;
-    std::int32_t blocks = 0;
-    for (const std::int32_t length : lengths_) {
-      const auto n = static_cast<std::size_t>(length);
-      q_.emplace_back(n * q_width());
-      k_.emplace_back(n * kv_width());
-      v_.emplace_back(n * kv_width());
-      for (float& x : q_.back()) x = normal(rng) * deviation;
-      for (float& x : k_.back()) x = normal(rng);
-      for (float& x : v_.back()) x = normal(rng);
-      const std::int32_t count = (length + kBlockTokens - 1) / kBlockTokens;
-      tables_.emplace_back();
-      for (std::int32_t b = 0; b < count; ++b) tables_.back().push_back(BlockId{static_cast<std::uint32_t>(blocks++)});
-    }
-    pool_ = std::move(KvPool::create(layout_, blocks)).value();
-    const auto mix = [&](BlockId id) {
-      return BlockId{static_cast<std::uint32_t>((index_of(id) * 7919) % static_cast<std::size_t>(blocks))};
-    };
-    for (auto& table : tables_) {
-      if (blocks % 7919 != 0) std::transform(table.begin(), table.end(), table.begin(), mix);
-    }
-    std::memset(pool_.block(BlockId{0}), 0x7e, layout_.block_bytes() * static_cast<std::size_t>(blocks));
-  }
-
-  std::size_t q_width() const { return static_cast<std::size_t>(shape_.heads * shape_.head_dim); }
-  std::size_t kv_width() const { return static_cast<std::size_t>(shape_.kv_heads * shape_.head_dim); }
-  const Shape& shape() const { return shape_; }
-  const KvLayout& layout() const { return layout_; }
-  const std::vector<std::int32_t>& lengths() const { return lengths_; }
-  const std::vector<BlockId>& table(std::size_t sequence) const { return tables_[sequence]; }
-  const KvPool& pool() const { return pool_; }
-  Floats& q(std::size_t sequence) { return q_[sequence]; }
-  Floats& k(std::size_t sequence) { return k_[sequence]; }
-  Floats& v(std::size_t sequence) { return v_[sequence]; }
-
- private:
-  Shape shape_;
-  KvLayout layout_;
-  std::vector<std::int32_t> lengths_;
-  std::vector<Floats> q_, k_, v_;
-  std::vector<std::vector<BlockId>> tables_;
-  KvPool pool_;
-};
-
-struct Piece {
-  std::size_t sequence;
-  std::int32_t position;
-  std::int32_t count;
-};
-
-// Runs steps as an executor would: the step's q, K and V side by side, written, then attended, in layer 1.
-class Runner {
- public:
-  Runner(World& world, const KernelSet& set, int threads) : world_(world), pool_({.threads = threads}) {
-    const std::int32_t longest = *std::max_element(world.lengths().begin(), world.lengths().end());
-    const std::int32_t all = std::accumulate(world.lengths().begin(), world.lengths().end(), 0);
-    attention_ =
-        std::make_unique<Attention>(std::move(Attention::create({.layout = world.layout(),
-                                                                 .heads = world.shape().heads,
-                                                                 .rows_max = 40,
-                                                                 .tokens_max = all,
-                                                                 .context_max = longest},
-                                                                {set.attention(world.shape().head_dim), set.kv_write}, pool_))
-                                        .value());
-    for (const std::int32_t length : world.lengths()) out_.emplace_back(static_cast<std::size_t>(length) * world.q_width(), NAN);
-  }
-
-  void step(const std::vector<Piece>& pieces, bool write = true) {
-    const auto qw = static_cast<std::int64_t>(world_.q_width());
-    const auto kw = static_cast<std::int64_t>(world_.kv_width());
-    const std::int64_t stride = qw + 2 * kw;  // side by side, as a joined projection leaves them
-    Floats qkv;
-    std::vector<AttentionRow> rows;
-    for (const Piece& p : pieces) {
-      rows.push_back({.position = p.position,
-                      .count = p.count,
-                      .token_begin = static_cast<std::int32_t>(static_cast<std::int64_t>(qkv.size()) / stride),
-                      .blocks = world_.table(p.sequence)});
-      for (std::int64_t t = p.position; t < p.position + p.count; ++t) {
-        qkv.insert(qkv.end(), &world_.q(p.sequence)[static_cast<std::size_t>(t * qw)],
-                   &world_.q(p.sequence)[static_cast<std::size_t>(t * qw)] + qw);
-        qkv.insert(qkv.end(), &world_.k(p.sequence)[static_cast<std::size_t>(t * kw)],
-                   &world_.k(p.sequence)[static_cast<std::size_t>(t * kw)] + kw);
-        qkv.insert(qkv.end(), &world_.v(p.sequence)[static_cast<std::size_t>(t * kw)],
-                   &world_.v(p.sequence)[static_cast<std::size_t>(t * kw)] + kw);
-      }
-    }
-    Floats out(qkv.size() / static_cast<std::size_t>(stride) * world_.q_width(), NAN);
-    pool_.begin_step();
-    attention_->plan(rows, world_.pool().blocks());
-    if (write) attention_->write(pool_, 1, {qkv.data() + qw, stride}, {qkv.data() + qw + kw, stride});
-    attention_->run(pool_, 1, {qkv.data(), stride}, {out.data(), qw});
-    if (pieces.front().count == 1) {  // as a next layer would: the plan is as good as new
-      const Floats once = std::exchange(out, Floats(out.size(), NAN));
-      attention_->run(pool_, 1, {qkv.data(), stride}, {out.data(), qw});
-      EXPECT_EQ(std::memcmp(out.data(), once.data(), out.size() * sizeof(float)), 0);
-    }
-    pool_.end_step();
-    auto from = out.begin();
-    for (const Piece& p : pieces) {
-      const auto size = static_cast<std::ptrdiff_t>(p.count * qw);
-      std::copy(from, from + size, out_[p.sequence].begin() + p.position * qw);
-      from += size;
-    }
-  }
-
-  const Floats& out(std::size_t sequence) const { return out_[sequence]; }
-  const Attention& attention() const { return *attention_; }
-
- private:
-  World& world_;
-  Pool pool_;
-  std::unique_ptr<Attention> attention_;
-  std::vector<Floats> out_;
-};
-
-bool same_bits(const Floats& a, const Floats& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
-}
-
-bool same_row(const World& world, const Floats& a, const Floats& b, std::int32_t position) {
-  const std::size_t at = static_cast<std::size_t>(position) * world.q_width();
-  return std::memcmp(a.data() + at, b.data() + at, world.q_width() * sizeof(float)) == 0;
-}
-
-// Exact attention in f64 on the f16 keys and values, one row and head.
-std::vector<double> reference(World& world, std::size_t sequence, std::int32_t position, std::int32_t head) {
-  const auto dim = static_cast<std::size_t>(world.shape().head_dim);
-  const std::size_t kv_head = static_cast<std::size_t>(head / (world.shape().heads / world.shape().kv_heads));
-  const float* const q =
-      &world.q(sequence)[static_cast<std::size_t>(position) * world.q_width() + static_cast<std::size_t>(head) * dim];
-  const auto half = [](float x) { return static_cast<double>(half_to_float(float_to_half(x))); };
-  std::vector<double> p;
-  double largest = -std::numeric_limits<double>::infinity();
-  for (std::size_t t = 0; t <= static_cast<std::size_t>(position); ++t) {
-    double s = 0;
-    for (std::size_t d = 0; d < dim; ++d)
-      s += static_cast<double>(q[d]) * half(world.k(sequence)[t * world.kv_width() + kv_head * dim + d]);
-    p.push_back(s / std::sqrt(static_cast<double>(dim)));
-    largest = std::max(largest, p.back());
-  }
-  double sum = 0;
-  for (double& x : p) sum += x = std::exp(x - largest);
-  std::vector<double> o(dim);
-  for (std::size_t t = 0; t < p.size(); ++t) {
-    for (std::size_t d = 0; d < dim; ++d) o[d] += p[t] / sum * half(world.v(sequence)[t * world.kv_width() + kv_head * dim + d]);
-  }
-  return o;
-}
-
-// rms of the error by rms of the result, over some rows.
-double relative_error(World& world, const Floats& out, const std::vector<std::int32_t>& positions) {
-  double errors = 0;
-  double squares = 0;
-  for (const std::int32_t p : positions) {
-    for (std::int32_t h = 0; h < world.shape().heads; ++h) {
-      const std::vector<double> expected = reference(world, 0, p, h);
-      for (std::size_t d = 0; d < expected.size(); ++d) {
-        const double got = static_cast<double>(
-            out[static_cast<std::size_t>(p) * world.q_width() + static_cast<std::size_t>(h) * expected.size() + d]);
-        errors += (got - expected[d]) * (got - expected[d]);
-        squares += expected[d] * expected[d];
-      }
-    }
-  }
-  return std::sqrt(errors / squares);
-}
-
-class AttentionOf : public testing::TestWithParam<std::size_t> {
- protected:
-  const KernelSet& set() const { return *runnable_kernel_sets()[GetParam()]; }
-};
-INSTANTIATE_TEST_SUITE_P(Attention, AttentionOf, testing::Range(std::size_t{0}, runnable_kernel_sets().size()),
-                         [](const testing::TestParamInfo<std::size_t>& tested) {
-                           return std::string(runnable_kernel_sets()[tested.param]->name);
-                         });
+INSTANTIATE_TEST_SUITE_P(Attention, AttentionOf, testing::Range(std::size_t{0}, attention_sets().size()), set_name);
 
 TEST_P(AttentionOf, EveryChunkingAndThreadCountGivesTheSameBits) {
   const bool quick = set().name != "amx";
@@ -444,14 +241,14 @@ TEST(Attention, PlainAvx512HasTheBitsOfTiles) {
 // Many steps of random make-up through one object: scratch, partials and counters carry nothing over.
 TEST(Attention, RandomStepsGiveTheBitsOfWholePrompts) {
   const std::vector<std::int32_t> lengths = {1300, 900, 533, 64, 1100};
-  for (const KernelSet* const set : runnable_kernel_sets()) {
-    if (set->name == "portable" && runnable_kernel_sets().size() > 1) continue;
+  for (const KernelSet& set : attention_sets()) {
+    if (set.name == "portable" && attention_sets().size() > 1) continue;
     World world({8, 2, 64}, lengths);
-    Runner whole(world, *set, 1);
+    Runner whole(world, set, 1);
     for (std::size_t s = 0; s < lengths.size(); ++s) whole.step({{s, 0, lengths[s]}});
     for (std::uint32_t seed = 0; seed < 5; ++seed) {
       std::mt19937 rng(seed);
-      Runner runner(world, *set, 1 + static_cast<int>(seed % 4));
+      Runner runner(world, set, 1 + static_cast<int>(seed % 4));
       std::vector<std::int32_t> done(lengths.size());
       while (done != lengths) {
         std::vector<Piece> pieces;
@@ -466,7 +263,7 @@ TEST(Attention, RandomStepsGiveTheBitsOfWholePrompts) {
         if (!pieces.empty()) runner.step(pieces);
       }
       for (std::size_t s = 0; s < lengths.size(); ++s)
-        EXPECT_TRUE(same_bits(runner.out(s), whole.out(s))) << set->name << " seed " << seed << ' ' << s;
+        EXPECT_TRUE(same_bits(runner.out(s), whole.out(s))) << set.name << " seed " << seed << ' ' << s;
     }
   }
 }

@@ -48,6 +48,21 @@ LINNET_INLINE float exp2_not_positive(float x) { return _mm512_cvtss_f32(exp2_no
 LINNET_INLINE __m512i upper_mask() { return _mm512_set1_epi32(static_cast<int>(0xffff0000U)); }
 LINNET_INLINE __m512 upper(__m512 x) { return _mm512_castsi512_ps(_mm512_and_si512(_mm512_castps_si512(x), upper_mask())); }
 
+// A split's scores on their way to cap * tanh(s), for the units of 32 keys [from, to): tanh(x) = 1 - 2 / (e^2x + 1), of which the
+// error is that of f32 beside 1. It is no error of a weight that matters: those of a split differ by less than e^(2 cap).
+[[gnu::noinline]] void cap_scores(float* s, int from, int to, float cap) {
+  const __m512 one = _mm512_set1_ps(1.0F);
+  const __m512 factor = _mm512_set1_ps(cap);
+  for (int i = from * 32; i < to * 32; i += 16) {
+    const __m512 x = _mm512_load_ps(s + i);
+    // e^(-2|x|) <= 1, so that nothing overflows; the sign comes back at the end.
+    const __m512 e = exp2_not_positive(_mm512_mul_ps(_mm512_abs_ps(x), _mm512_set1_ps(-2.8853900817779268F)));
+    const __m512 tanh = _mm512_div_ps(_mm512_sub_ps(one, e), _mm512_add_ps(one, e));
+    const __m512i sign = _mm512_and_si512(_mm512_castps_si512(x), _mm512_set1_epi32(INT32_MIN));
+    _mm512_store_ps(s + i, _mm512_mul_ps(_mm512_castsi512_ps(_mm512_or_si512(_mm512_castps_si512(tanh), sign)), factor));
+  }
+}
+
 // Pairs (even, odd) of bf16, by truncation.
 LINNET_INLINE __m512i zip_upper(__m512 even, __m512 odd) {
   return _mm512_ternarylogic_epi32(upper_mask(), _mm512_castps_si512(odd), _mm512_srli_epi32(_mm512_castps_si512(even), 16),
@@ -90,39 +105,59 @@ LINNET_INLINE void split_lines(const F16* source, Bf16* hi, Bf16* lo, int lines,
   }
 }
 
+// Keys [begin, end) of a split.
+struct KeyRange {
+  int begin;
+  int end;
+  LINNET_INLINE bool empty() const { return begin >= end; }
+};
+
 // One row of one split: scores become weights in place, in units of 32 keys, so that they can be dealt out between tile
 // instructions.
 struct SoftmaxRow {
   const float* s;
-  Bf16* hi;                // written over s
-  int full;                // units that the row sees whole
-  int units;               // units up to which weights are read
-  __mmask16 mask0, mask1;  // of the unit after those
+  Bf16* hi;  // written over s
+  int low;   // units [low, full) are seen whole
+  int full;
+  KeyRange keys;
+  KeyRange units;  // whose weights are read
   float maximum;
   __m512 maximums, sum0, sum1;
 
-  // keys: how many the row sees; limit: up to where P is read, a multiple of 32.
-  LINNET_INLINE void begin(float* scores, int keys, int limit) {
+  // Of 16 keys from `at` on, those that the row sees.
+  LINNET_INLINE __mmask16 seen(int at) const {
+    const int begin = at_most(at_least(keys.begin - at, 0), 16);
+    const int end = at_most(at_least(keys.end - at, 0), 16);
+    return static_cast<__mmask16>(((1 << end) - 1) & ~((1 << begin) - 1));
+  }
+
+  // visible: the keys that the row sees; read: those whose weights are read, in multiples of 32. cap: 0, or scores become
+  // cap * tanh(score).
+  LINNET_INLINE void begin(float* scores, KeyRange visible, KeyRange read, float cap) {
     s = scores;
     hi = reinterpret_cast<Bf16*>(scores);
-    full = keys / 32;
-    units = limit / 32;
-    const int rest = keys % 32;
-    mask0 = static_cast<__mmask16>(rest >= 16 ? 0xffff : (1 << rest) - 1);
-    mask1 = static_cast<__mmask16>(rest > 16 ? (1 << (rest - 16)) - 1 : 0);
+    keys = visible;
+    low = (keys.begin + 31) / 32;
+    full = keys.end / 32;
+    units = {read.begin / 32, read.end / 32};
+    if (cap != 0 && !keys.empty()) cap_scores(scores, keys.begin / 32, (keys.end + 31) / 32, cap);
     __m512 a = _mm512_set1_ps(kNegativeInfinity);
     __m512 b = a;
-    for (int c = 0; c < full; ++c) {
+    for (int c = low; c < full; ++c) {
       a = _mm512_max_ps(a, _mm512_load_ps(s + c * 32));
       b = _mm512_max_ps(b, _mm512_load_ps(s + c * 32 + 16));
     }
-    if (rest != 0) {
-      a = _mm512_mask_max_ps(a, mask0, a, _mm512_load_ps(s + full * 32));
-      b = _mm512_mask_max_ps(b, mask1, b, _mm512_load_ps(s + full * 32 + 16));
+    if (!keys.empty()) {  // the ends, if they are no whole units
+      if (keys.begin % 32 != 0) take_maximum(a, b, keys.begin / 32);
+      if (keys.end % 32 != 0) take_maximum(a, b, full);
     }
     maximum = _mm512_reduce_max_ps(_mm512_max_ps(a, b));
     maximums = _mm512_set1_ps(maximum);
     sum0 = sum1 = _mm512_setzero_ps();
+  }
+  LINNET_INLINE void take_maximum(__m512& a, __m512& b, int c) const {
+    a = _mm512_mask_max_ps(a, seen(c * 32), a, _mm512_load_ps(s + c * 32));
+    b = _mm512_mask_max_ps(b, seen(c * 32 + 16), b, _mm512_load_ps(s + c * 32 + 16));
   }
   LINNET_INLINE void emit(int c, __m512 p0, __m512 p1) {
     _mm512_store_si512(hi + c * 64 + 32, zip_upper(_mm512_sub_ps(p0, upper(p0)), _mm512_sub_ps(p1, upper(p1))));
@@ -131,16 +166,14 @@ struct SoftmaxRow {
     _mm512_store_si512(hi + c * 64, zip_upper(p0, p1));
   }
   LINNET_INLINE void run(int from, int to) {
-    for (int c = from; c < to; ++c) {
-      if (c >= units) return;
+    for (int c = at_least(from, units.begin); c < to; ++c) {
+      if (c >= units.end) return;
       const __m512 p0 = exp2_not_positive(_mm512_sub_ps(_mm512_load_ps(s + c * 32), maximums));
       const __m512 p1 = exp2_not_positive(_mm512_sub_ps(_mm512_load_ps(s + c * 32 + 16), maximums));
-      if (c < full) {
+      if (c >= low && c < full) {
         emit(c, p0, p1);
-      } else {  // the diagonal and what lies right of it
-        const __mmask16 a = c == full ? mask0 : __mmask16{0};
-        const __mmask16 b = c == full ? mask1 : __mmask16{0};
-        emit(c, _mm512_maskz_mov_ps(a, p0), _mm512_maskz_mov_ps(b, p1));
+      } else {  // the diagonal, the window's edge and what lies beyond them
+        emit(c, _mm512_maskz_mov_ps(seen(c * 32), p0), _mm512_maskz_mov_ps(seen(c * 32 + 16), p1));
       }
     }
   }
@@ -238,12 +271,19 @@ struct AttentionWork {
 
   LINNET_INLINE const F16* k_of(int block) const { return reinterpret_cast<const F16*>(task.blocks[block] + task.k_offset); }
   LINNET_INLINE const F16* v_of(int block) const { return k_of(block) + kHalf; }
-  LINNET_INLINE int blocks_in(int split) const {
+  // Blocks of a split that any row sees. What lies before them may be gone.
+  LINNET_INLINE int block_begin(int split) const {
+    return at_most(at_least(task.first_key(0) - split * kSplitTokens, 0), kSplitTokens - 1) / kBlock;
+  }
+  LINNET_INLINE int block_end(int split) const {
     return (at_most(total - split * kSplitTokens, kSplitTokens) + kBlock - 1) / kBlock;
   }
   // Keys of a split that a query row sees.
-  LINNET_INLINE int visible(int row, int split) const {
-    return at_most(at_least(task.position + row / task.group + 1 - split * kSplitTokens, 0), kSplitTokens);
+  LINNET_INLINE KeyRange visible(int row, int split) const {
+    const int token = row / task.group;
+    const int first = split * kSplitTokens;
+    return {at_most(at_least(task.first_key(token) - first, 0), kSplitTokens),
+            at_most(at_least(task.position + token + 1 - first, 0), kSplitTokens)};
   }
 
   // q, scaled, as two bf16 parts in operand order; rows up to a whole tile (from 17 rows on: a pair of tiles) are zero.
@@ -275,10 +315,11 @@ struct AttentionWork {
     const float m = scratch.split_m[row];
     const float l = scratch.split_l[row];
     if (task.partials == nullptr) {
-      merge_split<D>(split == 0, m, l, o, scratch.m[row], scratch.l[row], scratch.o + static_cast<std::ptrdiff_t>(row) * D);
+      merge_split<D>(split == task.first_split(row / task.group), m, l, o, scratch.m[row], scratch.l[row],
+                     scratch.o + static_cast<std::ptrdiff_t>(row) * D);
       return;
     }
-    float* const record = task.partials + (static_cast<std::ptrdiff_t>(split) * n + row) * (D + 16);
+    float* const record = task.partials + (static_cast<std::ptrdiff_t>(split - task.partials_begin) * n + row) * (D + 16);
     for (int d = 0; d < D; d += 16) _mm512_store_ps(record + d, _mm512_load_ps(o + d));
     record[D] = m;
     record[D + 1] = l;
@@ -299,10 +340,10 @@ void merge_partials(const AttentionTask& task) {
     alignas(64) float o[D];
     float m = 0;
     float l = 0;
-    const int splits = (task.position + i / task.group) / kSplitTokens + 1;
-    for (int split = 0; split < splits; ++split) {
-      const float* const record = task.partials + (static_cast<std::ptrdiff_t>(split) * n + i) * (D + 16);
-      merge_split<D>(split == 0, record[D], record[D + 1], record, m, l, o);
+    const int first = task.first_split(i / task.group);
+    for (int split = first; split <= task.last_split(i / task.group); ++split) {
+      const float* const record = task.partials + (static_cast<std::ptrdiff_t>(split - task.partials_begin) * n + i) * (D + 16);
+      merge_split<D>(split == first, record[D], record[D + 1], record, m, l, o);
     }
     write_row<D>(o, l, task.out + i / task.group * task.out_stride + i % task.group * D);
   }

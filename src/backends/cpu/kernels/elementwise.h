@@ -27,20 +27,18 @@ void swiglu(const KernelSet& kernels, const float* gate, const float* up, float*
 // out[i] = exp(x[i]) within 1 ulp or so: 0 below -104, infinity above 88.73; NaN stays NaN.
 void exponential(const KernelSet& kernels, const float* x, float* out, std::int64_t count);
 
-// Rotates pairs of the first head_dim values of each head by the position's angles (Su et al. 2021), in place.
+// Turns pairs of the first `dims` values of each head by the position's angles (Su et al. 2021), in place.
 struct RopeTask {
   float* x = nullptr;  // row r, head h at x + r * stride + h * head_dim
   std::int64_t stride = 0;
   std::int32_t heads = 0;
-  std::int32_t head_dim = 0;   // even
-  bool interleaved = false;    // pairs (2i, 2i + 1); else (i, i + head_dim / 2)
-  const float* cos = nullptr;  // row r at cos + r * head_dim / 2, as rope_angles gives them
+  std::int32_t head_dim = 0;
+  std::int32_t dims = 0;       // even, at most head_dim
+  bool interleaved = false;    // pairs (2i, 2i + 1); else (i, i + dims / 2)
+  const float* cos = nullptr;  // row r at cos + r * dims / 2, as rope_angles (model/rope.h) gives them
   const float* sin = nullptr;
 };
 void rope(const KernelSet& kernels, const RopeTask& task, int row_begin, int row_end);
-
-// cos and sin [head_dim / 2] of position * theta^(-2i / head_dim) / divisors[i], computed in f64. divisors may be null: all 1.
-void rope_angles(double theta, const float* divisors, std::int32_t head_dim, std::int64_t position, float* cos, float* sin);
 
 // y[i] = y[i] + x[i].
 void add(const KernelSet& kernels, const float* x, float* y, std::int64_t count);

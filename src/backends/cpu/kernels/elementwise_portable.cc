@@ -41,7 +41,7 @@ void exponential_portable(const float* x, float* out, std::int64_t count) {
 }
 
 void rope_portable(const RopeTask& task, int row_begin, int row_end) {
-  const std::int32_t half = task.head_dim / 2;
+  const std::int32_t half = task.dims / 2;
   for (int row = row_begin; row < row_end; ++row) {
     const float* const cos = task.cos + std::ptrdiff_t{row} * half;
     const float* const sin = task.sin + std::ptrdiff_t{row} * half;
