@@ -102,7 +102,7 @@ TEST_P(TinyLlama, LogitsAreThoseOfDoublePrecision) {
     const std::unique_ptr<cpu::CpuExecutor> executor = load(*file, *kernels, 2);
     std::vector<DrivenSequence> one{random_sequence(*file, 40, 6, 0, 7)};
     SequenceDriver(*executor).run(one);
-    EXPECT_LT(worst_error(*file, one[0]), 1e-3) << kernels->name;
+    EXPECT_LT(worst_error(*file, one[0]), 1.5e-3) << kernels->name;
   }
 }
 

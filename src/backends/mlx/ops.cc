@@ -9,11 +9,7 @@
 namespace linnet::mlx_backend {
 
 Ops::Ops(const ModelConfig& config, mx::Device device)
-    : device_(device),
-      kv_heads_(config.kv_heads),
-      head_dim_(config.head_dim),
-      attention_scale_(static_cast<float>(std::pow(config.head_dim, -0.5))),
-      rope_(config, device) {}
+    : device_(device), kv_heads_(config.kv_heads), head_dim_(config.head_dim), rope_(config, device) {}
 
 void Ops::begin(const RowInputs& row) {
   CHECK(!row.tokens.empty() && row.caches != nullptr && !row.caches->empty());
@@ -49,12 +45,14 @@ Ops::Tensor Ops::heads_of(const Tensor& x, std::int32_t heads) const {
 
 Ops::Tensor Ops::rope(const Tensor& x, std::int32_t heads) const { return rope_.rotate(heads_of(x, heads), position_); }
 
-Ops::Tensor Ops::attention(const Tensor& q, const Tensor& k, const Tensor& v, std::int32_t layer) {
-  LayerCache& cache = *row_.caches->at(static_cast<std::size_t>(layer));
+Ops::Tensor Ops::attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionCall& call) {
+  CHECK(call.window == 0 && call.soft_cap == 0);  // no model that this backend binds asks for them
+  LayerCache& cache = *row_.caches->at(static_cast<std::size_t>(call.layer));
+  const float scale = call.scale != 0 ? call.scale : static_cast<float>(std::pow(head_dim_, -0.5));
   CHECK(cache.offset() == position_);
   const KeysValues seen = cache.update(k, heads_of(v, kv_heads_));
-  const mx::array attended = mx::fast::scaled_dot_product_attention(q, seen.keys, seen.values, attention_scale_, mask_.mode,
-                                                                    mask_.allowed, std::nullopt, false, device_);
+  const mx::array attended = mx::fast::scaled_dot_product_attention(q, seen.keys, seen.values, scale, mask_.mode, mask_.allowed,
+                                                                    std::nullopt, false, device_);
   return mx::reshape(mx::transpose(attended, {0, 2, 1, 3}, device_), {1, q.shape(2), q.shape(1) * head_dim_}, device_);
 }
 

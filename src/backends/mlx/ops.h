@@ -49,7 +49,7 @@ class Ops {
   Tensor rms_norm(const Tensor& x, const Norm& norm, float eps) const;
   std::tuple<Tensor, Tensor, Tensor> linears3(const Tensor& x, const Linears& weights) const;
   Tensor rope(const Tensor& x, std::int32_t heads) const;
-  Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, std::int32_t layer);
+  Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionCall& call);
   Tensor add_linear(const Tensor& x, const Tensor& input, const Linear& weights) const;
   Tensor swiglu(const Tensor& x, const Linears& gate_up) const;
   Tensor sampled(const Tensor& x) const;
@@ -63,7 +63,6 @@ class Ops {
   mx::Device device_;
   std::int32_t kv_heads_;
   std::int32_t head_dim_;
-  float attention_scale_;
   Rope rope_;
   RowInputs row_;
   std::int32_t position_ = 0;  // of the row's first token

@@ -90,7 +90,7 @@ double longrope_scale(const ModelConfig& config) {
 }  // namespace
 
 Rope::Rope(const ModelConfig& config, mx::Device device)
-    : device_(device), dims_(config.head_dim), interleaved_(config.rope.interleaved) {
+    : device_(device), dims_(config.rope.dims == 0 ? config.head_dim : config.rope.dims), interleaved_(config.rope.interleaved) {
   const RopeConfig& rope = config.rope;
   switch (rope.kind) {
     case RopeKind::kDefault:
