@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "linnet/event.h"
 #include "linnet/options.h"
@@ -18,7 +19,7 @@ class Clock;     // src/base/clock.h
 class Executor;  // src/engine/executor.h
 class Outbox;    // src/engine/outbox.h
 
-// The consumer's end of one request. Move-only; destroying it before the final event cancels the request.
+// The consumer's end of one sequence. Move-only; destroying it before the final event cancels the sequence.
 // All methods may be called from one consumer thread, which need not be the engine's.
 class RequestHandle {
  public:
@@ -38,6 +39,8 @@ class RequestHandle {
   void on_ready(std::function<void()> ready);
   // The row stops at the next step boundary; the final event then has reason kCancelled. Idempotent.
   void cancel();
+  // The consumer has all it wants: as cancel(), but with reason kStop. Of the two the first call counts.
+  void stop();
 
  private:
   std::shared_ptr<Outbox> outbox_;
@@ -54,7 +57,9 @@ class Engine {
 
   // Errors: kInvalidArgument (empty prompt, token outside the vocabulary, parameter out of range), kContextLengthExceeded,
   // kQueueFull, kUnavailable after stop().
-  Result<RequestHandle> submit(Request request);
+  Result<RequestHandle> submit(Request request);  // one sequence
+  // Request::choices sequences over one prompt, which is computed once; a handle for each. The first is what submit() would give.
+  Result<std::vector<RequestHandle>> submit_choices(Request request);
 
   // One turn of the loop: admit, plan, run, commit, emit. False if there was nothing to run.
   bool step();

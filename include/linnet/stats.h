@@ -6,7 +6,8 @@
 namespace linnet {
 
 struct EngineStats {
-  std::int32_t rows_running = 0;
+  std::int32_t rows_running = 0;      // sequences admitted and not ended
+  std::int32_t requests_running = 0;  // requests of these
   std::int32_t requests_waiting = 0;
   std::int32_t kv_blocks_total = 0;
   std::int32_t kv_blocks_used = 0;

@@ -1,6 +1,7 @@
 // Wakes one sleeping thread. A ring while nobody sleeps is kept: the next wait() returns at once.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 
@@ -19,6 +20,12 @@ class Doorbell {
   void wait() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return rung_; });
+    rung_ = false;
+  }
+  // Returns after `most` at the latest.
+  void wait_for(std::chrono::nanoseconds most) {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, most, [this] { return rung_; });
     rung_ = false;
   }
 

@@ -14,9 +14,10 @@
 #include "base/clock.h"
 #include "base/doorbell.h"
 #include "base/log.h"
-#include "cache/block_pool.h"
-#include "engine/active_request.h"
+#include "engine/active_set.h"
 #include "engine/admission.h"
+#include "engine/delivery.h"
+#include "engine/engine_limits.h"
 #include "engine/executor.h"
 #include "engine/inbox.h"
 #include "engine/outbox.h"
@@ -27,27 +28,10 @@
 namespace linnet {
 namespace {
 
-// Rows whose outbox is full take no part in steps, so more requests than rows may be admitted; at most this many times max_rows.
-constexpr std::int32_t kAdmittedPerRow = 4;
-
-std::int32_t rows_max_of(const EngineOptions& options, const ExecutorInfo& info) {
-  return std::min({options.max_rows, info.step_rows_max, info.step_tokens_max});
-}
-
-AdmissionLimits admission_limits_of(const ExecutorInfo& info) {
-  const auto pool_tokens = std::int64_t{info.block_tokens} * info.block_count;
-  return {.vocabulary = info.vocabulary,
-          .context_max = static_cast<std::int32_t>(std::min<std::int64_t>(info.context_max, pool_tokens))};
-}
-
-PlannerLimits planner_limits_of(const EngineOptions& options, const ExecutorInfo& info) {
-  return {.rows_max = rows_max_of(options, info),
-          .step_tokens_max = info.step_tokens_max,
-          .block_tokens = info.block_tokens,
-          .gap_us = options.max_gap_ms * 1000.0,
-          .cost = {.fixed_us = info.step_cost_fixed_us,
-                   .per_token_us = info.step_cost_per_token_us,
-                   .per_token_context_us = info.step_cost_per_token_context_us}};
+Error late_error(std::int32_t generated) {
+  return {ErrorCode::kDeadlineExceeded,
+          "the request's time limit passed after " + std::to_string(generated) + " tokens of the answer; raise timeout_ms",
+          "timeout_ms"};
 }
 
 Error stopping_error() {
@@ -61,34 +45,23 @@ class Engine::Impl {
  public:
   Impl(const EngineOptions& options, std::unique_ptr<Executor> executor, Clock& clock);
 
-  Result<RequestHandle> submit(Request request);
+  Result<std::vector<RequestHandle>> submit(Request request);
   bool step();
   void start();
   void stop();
   EngineStats stats() const;
 
  private:
-  struct TokenOut {
-    Outbox* outbox;  // kept alive by active_ or endings_
-    TokenId token;
-  };
-  struct Ending {
-    std::shared_ptr<Outbox> outbox;
-    FinishEvent event;
-  };
-
   void admit();
-  void end_withdrawn();
+  void end_withdrawn(Clock::Duration now);
   void plan();
   Result<const StepResult*> run();
+  void prepare_masks();
   void commit(const Result<const StepResult*>& result);
-  void commit_row(ActiveRequest& request, std::int32_t inputs, const RowResult& row, std::span<const TokenId> tokens);
-  void emit();
-
-  void end(ActiveRequest& request, FinishReason reason, std::optional<Error> error = std::nullopt);
-  void end_waiting(Submission& submission, FinishReason reason, std::optional<Error> error = std::nullopt);
-  void retire_ended();
+  void commit_failed_step(const Error& error);
+  void commit_row(ActiveSequence& sequence, std::size_t index, const StepResult& step);
   void publish_stats();
+  std::optional<Clock::Duration> until_next_deadline() const;
 
   const EngineOptions options_;
   const std::unique_ptr<Executor> executor_;
@@ -103,16 +76,16 @@ class Engine::Impl {
   Inbox inbox_;
 
   WaitingList waiting_;
-  std::vector<Submission> leaving_;  // scratch of end_withdrawn() and stop()
-  BlockPool pool_;
-  std::vector<std::unique_ptr<ActiveRequest>> active_;  // in order of admission
+  std::vector<Leaver> leavers_;  // scratch of end_withdrawn() and stop()
+  ActiveSet active_;
   CostCalibration calibration_;
-  std::vector<ActiveRequest*> runnable_;
+  std::vector<SequenceClone> clones_;  // that the next plan must carry
+  std::vector<ActiveSequence*> runnable_;
   std::vector<const Sequence*> runnable_sequences_;  // of runnable_
   Schedule schedule_;
   std::vector<RowSampling> sampling_;  // of the schedule's rows
-  std::vector<TokenOut> tokens_out_;
-  std::vector<Ending> endings_;
+  Delivery delivery_;
+  std::uint64_t admitted_ = 0;  // requests
   EngineStats counts_;
 
   mutable std::mutex stats_mutex_;
@@ -127,14 +100,16 @@ Engine::Impl::Impl(const EngineOptions& options, std::unique_ptr<Executor> execu
     : options_(options),
       executor_(std::move(executor)),
       clock_(clock),
-      admission_limits_(admission_limits_of(executor_->info())),
+      admission_limits_(admission_limits_of(options, executor_->info())),
       rows_max_(rows_max_of(options, executor_->info())),
       planner_(planner_limits_of(options, executor_->info())),
       inbox_(options.max_waiting),
-      pool_(executor_->info().block_count) {
+      active_(active_limits_of(options, executor_->info())),
+      delivery_(active_, inbox_, static_cast<std::size_t>(executor_->info().step_tokens_max)) {
   CHECK(options_.max_waiting >= 1 && options_.max_gap_ms >= 1 && options_.outbox_events_max >= 1);
-  const auto admitted_max = static_cast<std::size_t>(rows_max_) * kAdmittedPerRow;
-  active_.reserve(admitted_max);
+  const std::size_t admitted_max = active_.capacity();
+  clones_.reserve(admitted_max);
+  schedule_.plan.clones.reserve(admitted_max);
   runnable_.reserve(admitted_max);
   runnable_sequences_.reserve(admitted_max);
   schedule_.shares.reserve(admitted_max);
@@ -142,23 +117,33 @@ Engine::Impl::Impl(const EngineOptions& options, std::unique_ptr<Executor> execu
   schedule_.plan.tokens.reserve(static_cast<std::size_t>(executor_->info().step_tokens_max));
   schedule_.plan.blocks.reserve(static_cast<std::size_t>(executor_->info().block_count));
   sampling_.reserve(static_cast<std::size_t>(rows_max_));
-  tokens_out_.reserve(static_cast<std::size_t>(executor_->info().step_tokens_max));
   publish_stats();
 }
 
-Result<RequestHandle> Engine::Impl::submit(Request request) {
+Result<std::vector<RequestHandle>> Engine::Impl::submit(Request request) {
   LINNET_ASSIGN(const std::int32_t limit, admissible_limit(request, admission_limits_));
-  const RequestId id{next_id_.fetch_add(1, std::memory_order_relaxed)};
-  const auto outbox = std::make_shared<Outbox>(id, options_.outbox_events_max, doorbell_);
   const auto prompt_tokens = static_cast<std::int32_t>(request.prompt.size());
-  if (limit == prompt_tokens && !inbox_.closed()) {
-    answered_at_submit_.fetch_add(1, std::memory_order_relaxed);
-    outbox->finish({.reason = FinishReason::kLength, .usage = {.prompt_tokens = prompt_tokens}, .error = std::nullopt});
-    return RequestHandle(outbox);
+  const bool nothing_to_do = limit == prompt_tokens && !inbox_.closed();
+  const OutboxOptions outbox_options{.tokens_max = options_.outbox_events_max, .logprobs = request.sampling.logprobs.has_value()};
+  Submission submission{.limit = limit, .open = std::make_shared<OpenRequest>()};
+  submission.open->open = request.choices;
+  if (request.time_limit) submission.deadline = clock_.now() + *request.time_limit;
+  std::vector<RequestHandle> handles;
+  std::uint64_t id = next_id_.fetch_add(static_cast<std::uint64_t>(request.choices), std::memory_order_relaxed);
+  for (std::int32_t index = 0; index < request.choices; ++index) {
+    auto outbox = std::make_shared<Outbox>(RequestId{id++}, outbox_options, doorbell_);
+    if (nothing_to_do) outbox->finish({.reason = FinishReason::kLength, .usage = {.prompt_tokens = prompt_tokens}, .error = {}});
+    handles.emplace_back(outbox);
+    submission.choices.push_back({.index = index, .outbox = std::move(outbox)});
   }
-  LINNET_RETURN_IF_ERROR(inbox_.push({.request = std::move(request), .limit = limit, .outbox = outbox}));
+  if (nothing_to_do) {
+    answered_at_submit_.fetch_add(1, std::memory_order_relaxed);
+    return handles;
+  }
+  submission.request = std::move(request);
+  if (const Status pushed = inbox_.push(std::move(submission)); !pushed.ok()) return pushed.error();
   doorbell_->ring();
-  return RequestHandle(outbox);
+  return handles;
 }
 
 bool Engine::Impl::step() {
@@ -167,55 +152,69 @@ bool Engine::Impl::step() {
   const bool ran = !schedule_.plan.empty();
   if (ran) commit(run());
   publish_stats();
-  emit();
+  delivery_.emit();
   return ran;
 }
 
-// Ends what was withdrawn and lets in what fits, in the waiting list's order.
+// Ends what was withdrawn or is late, and lets in what fits, in the waiting list's order.
 void Engine::Impl::admit() {
   inbox_.drain(waiting_.arrivals());
   waiting_.accept_arrivals();
-  end_withdrawn();
-  auto rows = static_cast<std::int32_t>(
-      std::count_if(active_.begin(), active_.end(), [](const auto& request) { return request->outbox->has_room(); }));
+  end_withdrawn(clock_.now());
+  std::int32_t rows = active_.open_with_room();
   std::int32_t admitted = 0;
-  const std::int32_t block_tokens = executor_->info().block_tokens;
-  while (!waiting_.empty() && rows < rows_max_ && active_.size() < active_.capacity()) {
-    std::optional<BlockRun> blocks = pool_.take((waiting_.next().limit + block_tokens - 1) / block_tokens);
-    if (!blocks) break;
-    active_.push_back(std::make_unique<ActiveRequest>(waiting_.take_next(), std::move(*blocks)));
+  while (!waiting_.empty()) {
+    const auto more = static_cast<std::int32_t>(waiting_.next().choices.size());
+    // More sequences than rows only of one request that has them to itself: nobody's pace suffers from later arrivals.
+    if ((rows > 0 && rows + more > rows_max_) || !active_.admit(waiting_.next())) break;
+    waiting_.take_next();
+    rows += more;
     ++admitted;
-    ++rows;
   }
+  admitted_ += static_cast<std::uint64_t>(admitted);
   if (admitted > 0) inbox_.left(admitted);
+  active_.begin_waiting(clones_);
 }
 
-void Engine::Impl::end_withdrawn() {
-  waiting_.take_withdrawn(leaving_);
-  for (Submission& submission : leaving_) end_waiting(submission, FinishReason::kCancelled);
-  leaving_.clear();
-  for (const auto& request : active_) {
-    if (request->outbox->withdrawn()) end(*request, FinishReason::kCancelled);
+void Engine::Impl::end_withdrawn(Clock::Duration now) {
+  const auto reason_of = [](const Outbox& outbox) {
+    return outbox.withdrawal() == Withdrawal::kSatisfied ? FinishReason::kStop : FinishReason::kCancelled;
+  };
+  waiting_.take_leavers(now, leavers_);
+  for (Leaver& leaver : leavers_) {
+    if (leaver.outbox->withdrawn()) {
+      delivery_.end(leaver, reason_of(*leaver.outbox));
+    } else {
+      delivery_.end(leaver, FinishReason::kError, late_error(0));
+    }
   }
-  retire_ended();
+  leavers_.clear();
+  for (const auto& sequence : active_.all()) {
+    if (sequence->ended) continue;
+    if (sequence->outbox->withdrawn()) {
+      delivery_.end(*sequence, reason_of(*sequence->outbox));
+    } else if (sequence->late(now)) {
+      delivery_.end(*sequence, FinishReason::kError, late_error(sequence->sequence.generated()));
+    }
+  }
+  delivery_.retire_ended(*executor_);
 }
 
 void Engine::Impl::plan() {
-  runnable_.clear();
+  active_.gather_runnable(runnable_);
   runnable_sequences_.clear();
-  for (const auto& request : active_) {
-    if (!request->outbox->has_room()) continue;
-    runnable_.push_back(request.get());
-    runnable_sequences_.push_back(&request->sequence);
-  }
+  for (const ActiveSequence* sequence : runnable_) runnable_sequences_.push_back(&sequence->sequence);
   planner_.plan(runnable_sequences_, calibration_.ratio(), schedule_);
+  schedule_.plan.clones.assign(clones_.begin(), clones_.end());
 }
 
 Result<const StepResult*> Engine::Impl::run() {
-  sampling_.clear();
-  for (const Share& share : schedule_.shares) sampling_.push_back({.params = runnable_[share.index]->sampling});
   const Clock::Duration begin = clock_.now();
   const Ticket ticket = executor_->launch(schedule_.plan);
+  clones_.clear();
+  prepare_masks();  // while the forward pass runs
+  sampling_.clear();
+  for (const Share& share : schedule_.shares) sampling_.push_back(runnable_[share.index]->row_sampling());
   executor_->sample(ticket, sampling_);
   Result<const StepResult*> result = executor_->collect(ticket);  // the step's one synchronisation
   const std::chrono::duration<double, std::micro> took = clock_.now() - begin;
@@ -223,85 +222,80 @@ Result<const StepResult*> Engine::Impl::run() {
   return result;
 }
 
+// A grammar that fails ends its own row, at commit.
+void Engine::Impl::prepare_masks() {
+  for (std::size_t index = 0; index < schedule_.shares.size(); ++index) {
+    ActiveSequence& sequence = *runnable_[schedule_.shares[index].index];
+    if (!sequence.grammar || schedule_.plan.rows[index].samples == 0) continue;
+    const bool early = sequence.before_min_tokens();
+    const Status prepared =
+        sequence.grammar->prepare(early ? std::span<const TokenId>(sequence.end_tokens) : std::span<const TokenId>());
+    if (!prepared.ok()) sequence.grammar_error = prepared.error();
+  }
+}
+
 // The only place where a step's result changes sequences.
 void Engine::Impl::commit(const Result<const StepResult*>& result) {
   ++counts_.steps;
   if (!result.ok()) {
-    log_error("a step of " + std::to_string(schedule_.shares.size()) + " rows failed: " + result.error().message);
-    for (const Share& share : schedule_.shares) end(*runnable_[share.index], FinishReason::kError, result.error());
+    commit_failed_step(result.error());
   } else {
     const StepResult& step = **result;
     CHECK(step.rows.size() == schedule_.shares.size());
     for (std::size_t index = 0; index < step.rows.size(); ++index) {
-      const Share& share = schedule_.shares[index];
-      const RowResult& row = step.rows[index];
-      CHECK(row.failed || row.token_count == schedule_.plan.rows[index].samples);
-      commit_row(*runnable_[share.index], share.inputs, row, row.failed ? std::span<const TokenId>() : step.of(row));
+      commit_row(*runnable_[schedule_.shares[index].index], index, step);
     }
   }
-  retire_ended();
+  delivery_.retire_ended(*executor_);
 }
 
-void Engine::Impl::commit_row(ActiveRequest& request, std::int32_t inputs, const RowResult& row,
-                              std::span<const TokenId> tokens) {
-  Sequence& sequence = request.sequence;
+void Engine::Impl::commit_failed_step(const Error& error) {
+  log_error("a step of " + std::to_string(schedule_.shares.size()) + " rows failed: " + error.message);
+  for (const Share& share : schedule_.shares) delivery_.end(*runnable_[share.index], FinishReason::kError, error);
+  // Those that were to begin as clones have nothing to begin with.
+  for (const SequenceClone& clone : schedule_.plan.clones) {
+    for (const auto& sequence : active_.all()) {
+      if (sequence->sequence.id() == clone.to && !sequence->ended) delivery_.end(*sequence, FinishReason::kError, error);
+    }
+  }
+}
+
+void Engine::Impl::commit_row(ActiveSequence& sequence, std::size_t index, const StepResult& step) {
+  const RowResult& row = step.rows[index];
+  CHECK(row.failed || row.token_count == schedule_.plan.rows[index].samples);
+  if (sequence.grammar_error) {
+    log_warning("a grammar ended its request: " + sequence.grammar_error->message);
+    return delivery_.end(sequence, FinishReason::kError, sequence.grammar_error);
+  }
   if (row.failed) {
     const std::string at =
-        "the model's scores for token " + std::to_string(sequence.generated()) + " of the answer are not finite";
+        "the model's scores for token " + std::to_string(sequence.sequence.generated()) + " of the answer are not finite";
     log_warning(at);
-    end(request, FinishReason::kError, Error{ErrorCode::kInternal, at + "; other requests are not affected", ""});
-    return;
+    return delivery_.end(sequence, FinishReason::kError,
+                         Error{ErrorCode::kInternal, at + "; other requests are not affected", ""});
   }
-  if (!sequence.decoding()) counts_.prompt_tokens += static_cast<std::uint64_t>(inputs);
-  sequence.advance(inputs, counts_.steps);
-  for (const TokenId token : tokens) {
-    CHECK(index_of(token) < static_cast<std::size_t>(admission_limits_.vocabulary));
-    sequence.append(token);
+  const std::int32_t inputs = schedule_.shares[index].inputs;
+  if (!sequence.sequence.decoding()) counts_.prompt_tokens += static_cast<std::uint64_t>(inputs);
+  sequence.sequence.advance(inputs, counts_.steps);
+  const std::span<const TokenId> tokens = step.of(row);
+  for (std::size_t sample = 0; sample < tokens.size() && !sequence.ended; ++sample) {
+    CHECK(index_of(tokens[sample]) < static_cast<std::size_t>(admission_limits_.vocabulary));
+    const auto capture = static_cast<std::size_t>(row.logprobs_begin) + sample;
     ++counts_.completion_tokens;
-    if (request.ends_with(token)) return end(request, FinishReason::kStop);
-    tokens_out_.push_back({.outbox = request.outbox.get(), .token = token});
-    if (sequence.at_limit()) return end(request, FinishReason::kLength);
+    delivery_.append(sequence,
+                     {.token = tokens[sample], .logprobs = sequence.params.logprobs ? &step.logprobs[capture] : nullptr});
   }
-}
-
-void Engine::Impl::emit() {
-  for (const TokenOut& out : tokens_out_) out.outbox->push(out.token);
-  tokens_out_.clear();
-  for (Ending& ending : endings_) ending.outbox->finish(std::move(ending.event));
-  endings_.clear();
-}
-
-void Engine::Impl::end(ActiveRequest& request, FinishReason reason, std::optional<Error> error) {
-  CHECK(!request.ended);
-  request.ended = true;
-  ++counts_.requests_finished;
-  if (reason == FinishReason::kCancelled) ++counts_.requests_cancelled;
-  if (reason == FinishReason::kError) ++counts_.requests_failed;
-  endings_.push_back(
-      {.outbox = request.outbox, .event = {.reason = reason, .usage = request.usage(), .error = std::move(error)}});
-}
-
-void Engine::Impl::end_waiting(Submission& submission, FinishReason reason, std::optional<Error> error) {
-  ++counts_.requests_finished;
-  if (reason == FinishReason::kCancelled) ++counts_.requests_cancelled;
-  if (reason == FinishReason::kError) ++counts_.requests_failed;
-  const Usage usage{.prompt_tokens = static_cast<std::int32_t>(submission.request.prompt.size())};
-  endings_.push_back(
-      {.outbox = std::move(submission.outbox), .event = {.reason = reason, .usage = usage, .error = std::move(error)}});
-  inbox_.left(1);
-}
-
-void Engine::Impl::retire_ended() {
-  for (const auto& request : active_) {
-    if (request->ended) executor_->release(request->sequence.id());
-  }
-  std::erase_if(active_, [](const auto& request) { return request->ended; });
 }
 
 void Engine::Impl::publish_stats() {
-  counts_.rows_running = static_cast<std::int32_t>(active_.size());
-  counts_.kv_blocks_total = pool_.size();
-  counts_.kv_blocks_used = pool_.used();
+  counts_.requests_finished = delivery_.counts().finished;
+  counts_.requests_cancelled = delivery_.counts().cancelled;
+  counts_.requests_failed = delivery_.counts().failed;
+  counts_.requests_running =
+      static_cast<std::int32_t>(admitted_ - (delivery_.counts().finished - delivery_.counts().never_admitted));
+  counts_.rows_running = active_.open();
+  counts_.kv_blocks_total = active_.pool().size();
+  counts_.kv_blocks_used = active_.pool().used();
   const std::lock_guard lock(stats_mutex_);
   published_ = counts_;
 }
@@ -321,9 +315,22 @@ void Engine::Impl::start() {
   thread_ = std::thread([this] {
     executor_->adopt_thread();
     while (!stopping_) {
-      if (!step()) doorbell_->wait();
+      if (step()) continue;
+      const std::optional<Clock::Duration> patience = until_next_deadline();
+      if (patience) {
+        doorbell_->wait_for(*patience);
+      } else {
+        doorbell_->wait();
+      }
     }
   });
+}
+
+std::optional<Clock::Duration> Engine::Impl::until_next_deadline() const {
+  Clock::Duration next = waiting_.next_deadline();
+  for (const auto& sequence : active_.all()) next = std::min(next, sequence->deadline.value_or(next));
+  if (next == Clock::Duration::max()) return std::nullopt;
+  return std::max(next - clock_.now(), Clock::Duration::zero());
 }
 
 void Engine::Impl::stop() {
@@ -334,13 +341,15 @@ void Engine::Impl::stop() {
   if (thread_.joinable()) thread_.join();
   inbox_.drain(waiting_.arrivals());
   waiting_.accept_arrivals();
-  waiting_.take_all(leaving_);
-  for (Submission& submission : leaving_) end_waiting(submission, FinishReason::kError, stopping_error());
-  leaving_.clear();
-  for (const auto& request : active_) end(*request, FinishReason::kError, stopping_error());
-  retire_ended();
+  waiting_.take_all(leavers_);
+  for (Leaver& leaver : leavers_) delivery_.end(leaver, FinishReason::kError, stopping_error());
+  leavers_.clear();
+  for (const auto& sequence : active_.all()) {
+    if (!sequence->ended) delivery_.end(*sequence, FinishReason::kError, stopping_error());
+  }
+  delivery_.retire_ended(*executor_);
   publish_stats();
-  emit();
+  delivery_.emit();
 }
 
 Engine::Engine(const EngineOptions& options, std::unique_ptr<Executor> executor, Clock& clock)
@@ -348,7 +357,14 @@ Engine::Engine(const EngineOptions& options, std::unique_ptr<Executor> executor,
 
 Engine::~Engine() { stop(); }
 
-Result<RequestHandle> Engine::submit(Request request) { return impl_->submit(std::move(request)); }
+Result<RequestHandle> Engine::submit(Request request) {
+  if (request.choices != 1) {
+    return Error{ErrorCode::kInvalidArgument, "submit() is for one sequence; submit_choices() gives a handle for each", "n"};
+  }
+  LINNET_ASSIGN(std::vector<RequestHandle> handles, impl_->submit(std::move(request)));
+  return std::move(handles.front());
+}
+Result<std::vector<RequestHandle>> Engine::submit_choices(Request request) { return impl_->submit(std::move(request)); }
 bool Engine::step() { return impl_->step(); }
 void Engine::start() { impl_->start(); }
 void Engine::stop() { impl_->stop(); }

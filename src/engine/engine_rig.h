@@ -11,25 +11,36 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "engine/admission.h"
 #include "engine/fake_executor.h"
+#include "engine/inbox.h"
 #include "linnet/engine.h"
 
 namespace linnet {
 
 struct Answer {
   std::vector<TokenId> tokens;
+  std::vector<TokenLogprobs> logprobs;  // of tokens, if the request asks for them
   std::optional<FinishEvent> finish;
 
   bool operator==(const Answer&) const = default;
 };
 
 // The pure function's own answer: what a request must get, whoever else is being served.
-inline Answer lone_answer(const Request& request, const ExecutorInfo& info) {
+// `choice`: which of its sequences; those after the first find the prompt computed.
+inline Answer lone_answer(Request request, const ExecutorInfo& info, std::int32_t choice = 0) {
   const auto prompt = static_cast<std::int32_t>(request.prompt.size());
   const std::int32_t context = std::min(info.context_max, info.block_count * info.block_tokens);
-  const std::int32_t room = context - prompt;
-  const std::int32_t max_tokens = std::min(request.max_tokens.value_or(room), room);
+  const std::int32_t limit = admissible_limit(request, {.vocabulary = info.vocabulary,
+                                                        .context_max = context,
+                                                        .block_tokens = info.block_tokens,
+                                                        .block_count = info.block_count,
+                                                        .choices_max = request.choices})
+                                 .value();
+  const std::int32_t max_tokens = limit - prompt;
+  request.sampling.seed = choice_seed(request.sampling.seed, choice);
   Answer answer{.finish = FinishEvent{.reason = FinishReason::kLength, .usage = {.prompt_tokens = prompt}}};
+  if (choice > 0 && max_tokens > 0) answer.finish->usage.cached_tokens = prompt - 1;
   std::vector<TokenId> history = request.prompt;
   for (std::int32_t index = 0; index < max_tokens; ++index) {
     const TokenId token = fake_next_token(history, request.sampling, static_cast<std::uint64_t>(index), info.vocabulary);
@@ -41,6 +52,10 @@ inline Answer lone_answer(const Request& request, const ExecutorInfo& info) {
       break;
     }
     answer.tokens.push_back(token);
+    if (request.sampling.logprobs) {
+      answer.logprobs.push_back(
+          fake_logprobs(token, static_cast<std::uint64_t>(index), *request.sampling.logprobs, info.vocabulary));
+    }
   }
   return answer;
 }
@@ -52,6 +67,7 @@ inline void read_available(RequestHandle& handle, Answer& answer) {
     if (!event) return;
     if (const auto* token = std::get_if<TokenEvent>(&*event)) {
       answer.tokens.push_back(token->token);
+      if (token->logprobs) answer.logprobs.push_back(*token->logprobs);
     } else {
       answer.finish = std::get<FinishEvent>(std::move(*event));
     }
@@ -73,6 +89,7 @@ class EngineRig {
   const ExecutorInfo& info() const { return executor_->info(); }
 
   RequestHandle submit(Request request) { return engine_->submit(std::move(request)).value(); }
+  std::vector<RequestHandle> submit_choices(Request request) { return engine_->submit_choices(std::move(request)).value(); }
   // Steps until there is nothing to run; the number of steps.
   int run() {
     int steps = 0;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
 #include <string>
 #include <utility>
@@ -238,6 +239,53 @@ TEST(Engine, EverySequenceIsReleasedOnce) {
   RequestHandle failing = rig.submit({.prompt = prompt_of(4), .max_tokens = 3});
   rig.run();
   EXPECT_EQ(rig.executor().released(), 3U);
+}
+
+TEST(Engine, LogprobsComeWithTheirTokens) {
+  EngineRig rig({.outbox_events_max = 3});
+  std::vector<Request> requests;
+  for (std::int32_t top = 0; top <= kTopLogprobsMax; top += 5) {
+    requests.push_back({.prompt = prompt_of(20, top), .sampling = {.seed = 1, .logprobs = top}, .max_tokens = 12});
+  }
+  requests.push_back({.prompt = prompt_of(20), .max_tokens = 12});
+  std::vector<RequestHandle> handles;
+  for (const Request& request : requests) handles.push_back(rig.submit(request));
+  for (std::size_t index = 0; index < requests.size(); ++index) {
+    EXPECT_EQ(rig.read_all(handles[index]), lone_answer(requests[index], rig.info())) << index;
+  }
+}
+
+TEST(Engine, ASatisfiedConsumerIsNotACancelledOne) {
+  EngineRig rig({.max_rows = 1});
+  RequestHandle running = rig.submit({.prompt = prompt_of(3), .max_tokens = 30});
+  RequestHandle waiting = rig.submit({.prompt = prompt_of(3), .max_tokens = 30});
+  rig.engine().step();
+  running.stop();
+  running.cancel();  // too late: the first counts
+  waiting.stop();
+  rig.engine().step();
+  for (RequestHandle* handle : {&running, &waiting}) EXPECT_EQ(rig.read_all(*handle).finish->reason, FinishReason::kStop);
+  EXPECT_EQ(rig.engine().stats().requests_finished, 2U);
+  EXPECT_EQ(rig.engine().stats().requests_cancelled, 0U);
+  EXPECT_EQ(rig.engine().stats().kv_blocks_used, 0);
+}
+
+TEST(Engine, ARequestEndsAtItsDeadline) {
+  using std::chrono::milliseconds;
+  FakeExecutorOptions fake;  // a step takes a millisecond and a bit
+  EngineRig rig({.max_rows = 1}, fake);
+  RequestHandle running = rig.submit({.prompt = prompt_of(3), .max_tokens = 1000, .time_limit = milliseconds(20)});
+  RequestHandle waiting = rig.submit({.prompt = prompt_of(3), .max_tokens = 5, .time_limit = milliseconds(10)});
+  RequestHandle patient = rig.submit({.prompt = prompt_of(3), .max_tokens = 5, .time_limit = milliseconds(1000)});
+  const Answer late = rig.read_all(running);
+  EXPECT_EQ(late.finish->error->code, ErrorCode::kDeadlineExceeded);
+  EXPECT_GT(late.tokens.size(), 5U);
+  EXPECT_NE(late.finish->error->message.find(" after " + std::to_string(late.tokens.size()) + " tokens"), std::string::npos);
+  EXPECT_LE(rig.clock().now(), milliseconds(23)) << "the step under way, and the one that tells it";
+  EXPECT_EQ(rig.read_all(waiting).finish->error->code, ErrorCode::kDeadlineExceeded);
+  EXPECT_EQ(rig.read_all(patient).finish->reason, FinishReason::kLength);
+  EXPECT_EQ(rig.engine().stats().requests_failed, 2U);
+  EXPECT_EQ(rig.engine().stats().kv_blocks_used, 0);
 }
 
 TEST(Engine, StopEndsEveryOpenRequestOnce) {

@@ -1,6 +1,7 @@
 // An executor without a model: a pure function from token history to next token, virtual time, and a watch over the KV.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -21,6 +22,9 @@ using NextToken = std::function<TokenId(std::span<const TokenId> history, const 
 TokenId fake_next_token(std::span<const TokenId> history, const SamplingParams& params, std::uint64_t step,
                         std::int32_t vocabulary);
 
+// What the fake reports for a token that it chose at `step`: a function of these alone.
+TokenLogprobs fake_logprobs(TokenId token, std::uint64_t step, std::int32_t top_count, std::int32_t vocabulary);
+
 struct FakeExecutorOptions {
   ExecutorInfo info = {.vocabulary = 1000,
                        .context_max = 2048,
@@ -37,8 +41,9 @@ struct FakeExecutorOptions {
   NextToken next_token;           // empty: fake_next_token
 };
 
-// Follows each block's content position by position. A plan that reads KV which was not written by its own sequence at exactly
-// that position, or two rows that write one block, is a bug and aborts. Allocates nothing after the first steps.
+// Follows each block's content position by position. A plan that reads KV which was not computed from its own history at exactly
+// that position, that writes a block which another row holds, that clones what was released, or whose history is not what its KV
+// says, is a bug and aborts. Allocates nothing after the first steps.
 class FakeExecutor final : public Executor {
  public:
   explicit FakeExecutor(FakeExecutorOptions options);
@@ -47,7 +52,7 @@ class FakeExecutor final : public Executor {
   Ticket launch(const StepPlan& plan) override;
   void sample(Ticket ticket, std::span<const RowSampling> rows) override;
   Result<const StepResult*> collect(Ticket ticket) override;
-  void release(SequenceId /*sequence*/) override { ++released_; }
+  void release(SequenceId sequence) override { last_released_[released_++ % last_released_.size()] = sequence; }
 
   // From now on the `nth` collect() (0: the next) fails as a whole; the `nth` sampled row is marked as failed.
   void fail_collect(std::uint64_t nth) { failing_collects_.push_back(collects_ + nth); }
@@ -61,20 +66,24 @@ class FakeExecutor final : public Executor {
  private:
   // What one position of one block holds.
   struct KvEntry {
-    SequenceId owner{};
-    std::int32_t position = -1;
+    std::uint64_t prefix = 0;  // hash of all tokens up to and with this one, and of how many they are
     TokenId token{};
   };
 
   void check_plan(const StepPlan& plan);
+  void check_blocks(const StepPlan& plan, const RowPlan& row);
+  void clone(const SequenceClone& clone);
   KvEntry& entry(const StepPlan& plan, const RowPlan& row, std::int32_t position);
   void write_kv(const StepPlan& plan, const RowPlan& row);
   void run_row(const StepPlan& plan, const RowPlan& row, const RowSampling& sampling);
+  void sample_row(const RowPlan& row, const RowSampling& sampling);
   double cost_us(const StepPlan& plan) const;
 
   FakeExecutorOptions options_;
-  std::vector<KvEntry> kv_;                   // [block][token in block]
-  std::vector<std::uint64_t> block_seen_in_;  // step in which a row named the block
+  std::vector<KvEntry> kv_;                      // [block][token in block]
+  std::vector<std::uint64_t> block_seen_in_;     // step in which a row named the block
+  std::vector<std::uint64_t> block_written_in_;  // and in which a row wrote there
+  std::array<SequenceId, 64> last_released_{};
   std::vector<std::uint64_t> failing_collects_;
   std::vector<std::uint64_t> failing_rows_;
   std::vector<TokenId> history_;

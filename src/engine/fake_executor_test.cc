@@ -73,16 +73,50 @@ TEST(FakeExecutor, SamplingParametersSeedAndStepCount) {
 
 TEST(FakeExecutorDeathTest, WrongPlansAbort) {
   FakeExecutor executor(small());
-  run(executor, plan_of({{1, 0, {5, 6, 7, 8, 9}, {0, 1}}, {2, 0, {5, 6, 7, 8, 9}, {2, 3}}})).value();
-  const StepPlan shared = plan_of({{1, 5, {1}, {0, 1}}, {2, 5, {1}, {2, 1}}});
-  EXPECT_DEATH(run(executor, shared).ok(), "two rows hold one block");
-  EXPECT_DEATH(run(executor, plan_of({{1, 5, {1}, {2, 1}}})).ok(), "another sequence");
-  EXPECT_DEATH(run(executor, plan_of({{1, 6, {1}, {0, 1}}})).ok(), "another sequence, or KV that was never");
-  EXPECT_DEATH(run(executor, plan_of({{1, 5, {1}, {1, 0}}})).ok(), "another position");
+  run(executor, plan_of({{1, 0, {5, 6, 7, 8, 9}, {0, 1}}, {2, 0, {5, 6, 7, 8, 8}, {2, 3}}})).value();
+  const StepPlan both_write = plan_of({{1, 5, {1}, {0, 1}}, {2, 5, {1}, {2, 1}}});
+  EXPECT_DEATH(run(executor, both_write).ok(), "a row holds a block that another one writes");
+  const StepPlan one_reads = plan_of({{2, 8, {1}, {2, 1, 4}, 0}, {1, 5, {1}, {0, 1}}});
+  EXPECT_DEATH(run(executor, one_reads).ok(), "a row writes a block that another one holds");
+  EXPECT_DEATH(run(executor, plan_of({{1, 5, {1}, {4, 3}}})).ok(), "another history");
+  EXPECT_DEATH(run(executor, plan_of({{1, 6, {1}, {0, 1}}})).ok(), "or KV that was never");
+  EXPECT_DEATH(run(executor, plan_of({{1, 5, {1}, {1, 0}}})).ok(), "or position");
   EXPECT_DEATH(run(executor, plan_of({{1, 5, {1}, {0}}})).ok(), "CHECK");
   EXPECT_DEATH(run(executor, plan_of({{1, 5, {1000}, {0, 1}}})).ok(), "CHECK");
   EXPECT_DEATH(run(executor, plan_of({{1, 5, {1}, {0, 8}}})).ok(), "CHECK");
   EXPECT_DEATH(run(executor, plan_of({})).ok(), "CHECK");
+}
+
+TEST(FakeExecutor, ClonesShareWholeBlocksAndCopyTheLast) {
+  FakeExecutor executor(small());
+  run(executor, plan_of({{1, 0, {5, 6, 7, 8, 9, 1}, {0, 1}}})).value();
+  StepPlan plan = plan_of({{2, 5, {1}, {0, 2}}, {1, 6, {3}, {0, 1}}});
+  plan.clones = {
+      {.from = SequenceId{1}, .to = SequenceId{2}, .tokens = 5, .copies = true, .copy_from = BlockId{1}, .copy_to = BlockId{2}}};
+  const StepResult* result = run(executor, plan).value();
+  const std::vector<TokenId> history = {TokenId{5}, TokenId{6}, TokenId{7}, TokenId{8}, TokenId{9}, TokenId{1}};
+  EXPECT_EQ(result->of(result->rows[0])[0], fake_next_token(history, {.temperature = 0}, 0, 1000));
+  executor.release(SequenceId{1});
+  EXPECT_DEATH(run(executor, plan).ok(), "cloned that was released");
+}
+
+TEST(FakeExecutor, MasksAndLogprobs) {
+  FakeExecutor executor(small());
+  const StepPlan plan = plan_of({{1, 0, {5}, {0}}, {2, 0, {6}, {1}}});
+  std::vector<std::uint32_t> mask(32);
+  mask[2] = 1U << 3U;
+  const std::vector<RowSampling> sampling = {{.params = {.logprobs = 2}}, {.params = {.logprobs = 0}, .context = {.mask = mask}}};
+  const auto run_with = [&] {
+    const Ticket ticket = executor.launch(plan);
+    executor.sample(ticket, sampling);
+    return executor.collect(ticket).value();
+  };
+  const StepResult* result = run_with();
+  EXPECT_EQ(result->tokens[1], TokenId{67});
+  EXPECT_EQ(result->logprobs[0], fake_logprobs(result->tokens[0], 0, 2, 1000));
+  EXPECT_EQ(result->logprobs[1], fake_logprobs(TokenId{67}, 0, 0, 1000));
+  mask[2] = 0;
+  EXPECT_TRUE(run_with()->rows[1].failed);
 }
 
 TEST(FakeExecutor, FailsWhenTold) {

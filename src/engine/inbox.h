@@ -4,19 +4,48 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
+#include "base/clock.h"
+#include "base/random.h"
+#include "cache/block_pool.h"
 #include "engine/outbox.h"
 #include "linnet/request.h"
 #include "linnet/status.h"
 
 namespace linnet {
 
+struct ActiveSequence;
+
+// What the sequences of one request have in common from submission to the end of the last of them. Engine's thread only.
+struct OpenRequest {
+  std::int32_t open = 0;                     // sequences whose FinishEvent is not decided
+  std::int32_t waiting = 0;                  // of these, those that wait for another one to compute the prompt
+  bool cancelled = false;                    // one of them was
+  bool failed = false;                       // one of them did
+  const ActiveSequence* computes = nullptr;  // the prompt; alive while anyone waits for it
+  BlockRun prompt_blocks;                    // whole blocks of the prompt, shared by several sequences; empty for a lone one
+};
+
+// One sequence of a request before it is admitted.
+struct Choice {
+  std::int32_t index = 0;
+  std::shared_ptr<Outbox> outbox;
+};
+
+// The first sequence has the request's own seed, so that asking for more of them changes none.
+inline std::uint64_t choice_seed(std::uint64_t seed, std::int32_t index) {
+  return index == 0 ? seed : mix64(mix64(seed) + static_cast<std::uint64_t>(index));
+}
+
 // A request that was checked and not yet admitted.
 struct Submission {
   Request request;
-  std::int32_t limit = 0;  // tokens of prompt + answer
-  std::shared_ptr<Outbox> outbox;
+  std::int32_t limit = 0;       // tokens of prompt + answer
+  std::vector<Choice> choices;  // at least one
+  std::shared_ptr<OpenRequest> open;
+  std::optional<Clock::Duration> deadline;
 };
 
 // Thread-safe. Counts a request as waiting from push() until the engine says it is not any more.

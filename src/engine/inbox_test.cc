@@ -13,7 +13,8 @@ namespace {
 Submission submission(std::uint64_t id) {
   return {.request = {.prompt = prompt_of(1)},
           .limit = 2,
-          .outbox = std::make_shared<Outbox>(RequestId{id}, 4, std::make_shared<Doorbell>())};
+          .choices = {
+              {.outbox = std::make_shared<Outbox>(RequestId{id}, OutboxOptions{.tokens_max = 4}, std::make_shared<Doorbell>())}}};
 }
 
 TEST(Inbox, CountsWaitingUntilTheyLeave) {
@@ -27,7 +28,7 @@ TEST(Inbox, CountsWaitingUntilTheyLeave) {
   std::vector<Submission> drained;
   inbox.drain(drained);
   ASSERT_EQ(drained.size(), 2U);
-  EXPECT_EQ(drained[0].outbox->id(), RequestId{1});
+  EXPECT_EQ(drained[0].choices[0].outbox->id(), RequestId{1});
   EXPECT_FALSE(inbox.push(submission(3)).ok()) << "drained is not admitted";
   inbox.left(1);
   EXPECT_TRUE(inbox.push(submission(3)).ok());

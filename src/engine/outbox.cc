@@ -6,18 +6,23 @@
 
 namespace linnet {
 
-Outbox::Outbox(RequestId id, std::int32_t tokens_max, std::shared_ptr<Doorbell> engine) : id_(id), engine_(std::move(engine)) {
-  CHECK(tokens_max >= 1);
-  ring_.resize(static_cast<std::size_t>(tokens_max));
+Outbox::Outbox(RequestId id, const OutboxOptions& options, std::shared_ptr<Doorbell> engine)
+    : id_(id), engine_(std::move(engine)) {
+  CHECK(options.tokens_max >= 1);
+  ring_.resize(static_cast<std::size_t>(options.tokens_max));
+  if (options.logprobs) logprobs_.resize(ring_.size());
 }
 
-void Outbox::push(TokenId token) {
+void Outbox::push(TokenId token, const TokenLogprobs* logprobs) {
+  CHECK((logprobs != nullptr) == !logprobs_.empty());
   {
     const std::lock_guard lock(mutex_);
     const std::size_t unread = unread_.load(std::memory_order_relaxed);
     CHECK(unread < ring_.size());
     CHECK(!finished_);
-    ring_[(first_ + unread) % ring_.size()] = token;
+    const std::size_t place = (first_ + unread) % ring_.size();
+    ring_[place] = token;
+    if (logprobs != nullptr) logprobs_[place] = *logprobs;
     unread_.store(unread + 1, std::memory_order_release);
   }
   announce();
@@ -49,12 +54,13 @@ Event Outbox::next() {
 std::optional<Event> Outbox::take_locked() {
   const std::size_t unread = unread_.load(std::memory_order_relaxed);
   if (unread > 0) {
-    const TokenId token = ring_[first_];
+    TokenEvent event{.token = ring_[first_]};
+    if (!logprobs_.empty()) event.logprobs = logprobs_[first_];
     first_ = (first_ + 1) % ring_.size();
     unread_.store(unread - 1, std::memory_order_release);
     // Only a full outbox keeps its row out of the steps.
     if (unread == ring_.size() && !finished_) engine_->ring();
-    return TokenEvent{token};
+    return event;
   }
   if (!finish_) return std::nullopt;
   drained_ = true;
@@ -75,9 +81,9 @@ void Outbox::on_ready(std::function<void()> ready) {
   if (waiting) ready_();
 }
 
-void Outbox::cancel() {
-  if (withdrawn_.exchange(true, std::memory_order_acq_rel)) return;
-  engine_->ring();
+void Outbox::withdraw(Withdrawal how) {
+  Withdrawal none = Withdrawal::kNone;
+  if (withdrawal_.compare_exchange_strong(none, how, std::memory_order_acq_rel)) engine_->ring();
 }
 
 void Outbox::abandon() {
@@ -87,7 +93,7 @@ void Outbox::abandon() {
     const std::lock_guard lock(mutex_);
     open = !finished_;
   }
-  if (open) cancel();
+  if (open) withdraw(Withdrawal::kCancelled);
 }
 
 void Outbox::announce() {

@@ -13,7 +13,7 @@ namespace linnet {
 namespace {
 
 std::shared_ptr<Outbox> outbox_of(std::int32_t tokens_max) {
-  return std::make_shared<Outbox>(RequestId{1}, tokens_max, std::make_shared<Doorbell>());
+  return std::make_shared<Outbox>(RequestId{1}, OutboxOptions{.tokens_max = tokens_max}, std::make_shared<Doorbell>());
 }
 
 TEST(Outbox, KeepsOrderAndItsBound) {
@@ -97,11 +97,11 @@ TEST(Outbox, NextWaitsForAnotherThread) {
 
 TEST(Outbox, RingsTheEngineWhenAFullOneGetsRoomAndWhenItIsWithdrawn) {
   const auto doorbell = std::make_shared<Doorbell>();
-  Outbox outbox(RequestId{1}, 1, doorbell);
+  Outbox outbox(RequestId{1}, OutboxOptions{.tokens_max = 1}, doorbell);
   outbox.push(TokenId{1});
   outbox.try_next();
   doorbell->wait();  // would not return without a ring
-  outbox.cancel();
+  outbox.withdraw(Withdrawal::kCancelled);
   doorbell->wait();
 }
 

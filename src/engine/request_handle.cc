@@ -41,7 +41,12 @@ void RequestHandle::on_ready(std::function<void()> ready) {
 
 void RequestHandle::cancel() {
   CHECK(outbox_ != nullptr);
-  outbox_->cancel();
+  outbox_->withdraw(Withdrawal::kCancelled);
+}
+
+void RequestHandle::stop() {
+  CHECK(outbox_ != nullptr);
+  outbox_->withdraw(Withdrawal::kSatisfied);
 }
 
 }  // namespace linnet

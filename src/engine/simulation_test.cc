@@ -1,4 +1,5 @@
-// The whole engine on virtual time under seeded chaos: arrivals, cancels, slow readers, leavers, tiny pools, a failing executor.
+// The whole engine on virtual time under seeded chaos: arrivals, cancels, slow readers, leavers,
+// several answers to a prompt, deadlines, clock jumps, tiny pools, a failing executor.
 // LINNET_SIMULATION_SEED=<n> runs one seed; LINNET_SIMULATION_SEEDS=<n> that many.
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -58,6 +59,8 @@ World world_of(Rng& rng) {
 // One consumer, with habits of its own.
 struct Client {
   Request request;
+  std::int32_t choice = 0;  // which of its sequences
+  Clock::Duration deadline = Clock::Duration::max();
   Answer expected;
   RequestHandle handle;
   Answer answer;
@@ -65,6 +68,7 @@ struct Client {
   bool waits_for_ready = false;
   bool ready = false;
   bool cancelled = false;
+  bool satisfied = false;
   std::uint64_t steps_left = 0;  // in an orderly world it must be served within these
 };
 
@@ -78,6 +82,7 @@ class Simulation {
       if (rng_.chance(0.03)) withdraw();
       if (world_.failures && rng_.chance(0.01)) rig_.executor().fail_collect(rng_.below(5));
       if (world_.failures && rng_.chance(0.02)) rig_.executor().fail_row(rng_.below(10));
+      if (rng_.chance(0.02)) rig_.clock().advance(std::chrono::milliseconds(rng_.below(200)));
       step();
       read(/*everything=*/world_.orderly);
     }
@@ -102,62 +107,81 @@ class Simulation {
     if (rng_.chance(0.9)) request.max_tokens = static_cast<std::int32_t>(rng_.below(25));
     if (rng_.chance(0.5)) request.end_tokens = {TokenId{3}, TokenId{17}};
     request.ignore_eos = rng_.chance(0.1);
+    if (rng_.chance(0.2)) request.choices = static_cast<std::int32_t>(2 + rng_.below(3));
+    if (rng_.chance(0.2)) request.sampling.logprobs = static_cast<std::int32_t>(rng_.below(4));
+    if (rng_.chance(0.1)) request.time_limit = std::chrono::milliseconds(rng_.below(300));
     if (!world_.orderly) request.priority = static_cast<std::int32_t>(rng_.below(3)) - 1;
     return request;
   }
 
   void arrive() {
-    auto client = std::make_unique<Client>();
-    client->request = random_request();
-    Result<RequestHandle> handle = rig_.engine().submit(client->request);
-    if (!handle.ok()) {
-      const bool too_long = handle.error().code == ErrorCode::kContextLengthExceeded;
-      ASSERT_TRUE(too_long || handle.error().code == ErrorCode::kQueueFull) << handle.error().message;
-      const auto needed = static_cast<std::int32_t>(client->request.prompt.size()) + (client->request.max_tokens == 0 ? 0 : 1);
+    const Request request = random_request();
+    Result<std::vector<RequestHandle>> handles = rig_.engine().submit_choices(request);
+    if (!handles.ok()) {
+      const bool too_long = handles.error().code == ErrorCode::kContextLengthExceeded;
+      ASSERT_TRUE(too_long || handles.error().code == ErrorCode::kQueueFull) << handles.error().message;
+      const auto needed = static_cast<std::int32_t>(request.prompt.size()) + (request.max_tokens == 0 ? 0 : 1);
+      if (request.choices > 1) return;
       ASSERT_EQ(too_long, needed > tokens_at_most({.prompt = {TokenId{0}}, .max_tokens = std::nullopt}));
       return;
     }
     ++submitted_;
-    client->handle = std::move(*handle);
-    client->expected = lone_answer(client->request, rig_.info());
+    for (std::int32_t choice = 0; choice < request.choices; ++choice) {
+      add_client(request, choice, std::move((*handles)[static_cast<std::size_t>(choice)]));
+    }
+    // In each step the first of those that were there before it moves by a token at least, and so does it once it is the first.
+    std::uint64_t work = 2;
+    for (const auto& open : clients_) work += static_cast<std::uint64_t>(tokens_at_most(open->request)) + 1;
+    for (auto client = clients_.end() - request.choices; client != clients_.end(); ++client) (*client)->steps_left = work;
+  }
+
+  void add_client(const Request& request, std::int32_t choice, RequestHandle handle) {
+    auto client = std::make_unique<Client>();
+    client->request = request;
+    client->choice = choice;
+    client->handle = std::move(handle);
+    client->expected = lone_answer(request, rig_.info(), choice);
+    if (request.time_limit) client->deadline = rig_.clock().now() + *request.time_limit;
     if (rng_.chance(0.3)) client->diligence = static_cast<double>(rng_.below(100)) / 100;
     if (rng_.chance(0.3)) {
       client->waits_for_ready = true;
       client->handle.on_ready([told = client.get()] { told->ready = true; });
     }
     clients_.push_back(std::move(client));
-    // In each step the first of those that were there before it moves by a token at least, and so does it once it is the first.
-    std::uint64_t work = 2;
-    for (const auto& open : clients_) work += static_cast<std::uint64_t>(tokens_at_most(open->request)) + 1;
-    clients_.back()->steps_left = work;
   }
 
   void withdraw() {
     if (clients_.empty()) return;
     const std::size_t index = rng_.below(clients_.size());
-    if (rng_.chance(0.5)) {
-      clients_[index]->handle.cancel();
-      clients_[index]->cancelled = true;
+    Client& client = *clients_[index];
+    if (rng_.chance(0.3)) {
+      client.handle.stop();
+      client.satisfied = !client.cancelled;
+    } else if (rng_.chance(0.5)) {
+      client.handle.cancel();
+      client.cancelled = !client.satisfied;
     } else {
       clients_.erase(clients_.begin() + static_cast<std::ptrdiff_t>(index));
     }
   }
 
   void step() {
+    const Clock::Duration before = rig_.clock().now();
     const bool ran = rig_.engine().step();
     steps_ += ran ? 1 : 0;
     const EngineStats stats = rig_.engine().stats();
     ASSERT_LE(stats.kv_blocks_used, stats.kv_blocks_total);
     ASSERT_GE(stats.kv_blocks_used, stats.rows_running);
+    ASSERT_GE(stats.rows_running, stats.requests_running);
     if (stats.rows_running == 0) {
       ASSERT_EQ(stats.kv_blocks_used, 0) << "leaked blocks";
     }
-    const auto open = static_cast<std::uint64_t>(stats.rows_running + stats.requests_waiting);
+    const auto open = static_cast<std::uint64_t>(stats.requests_running + stats.requests_waiting);
     ASSERT_EQ(submitted_, stats.requests_finished + open) << "a request was lost";
     for (const auto& client : clients_) {
-      if (!client->cancelled) continue;
+      if (!client->cancelled && !client->satisfied && before < client->deadline) continue;
       read_available(client->handle, client->answer);
-      ASSERT_TRUE(client->answer.finish) << "a cancelled request outlived a step";
+      ASSERT_TRUE(client->answer.finish) << "a request that was withdrawn, or late, outlived a step";
     }
     if (!world_.orderly) return;
     for (const auto& client : clients_) ASSERT_GT(client->steps_left--, 0U) << "starved";
@@ -179,15 +203,31 @@ class Simulation {
   void check(Client& client) {
     ASSERT_FALSE(client.handle.try_next().has_value()) << "an event after the final one";
     const FinishEvent& finish = *client.answer.finish;
-    if (finish.reason == FinishReason::kStop || finish.reason == FinishReason::kLength) {
-      ASSERT_EQ(client.answer, client.expected) << "differs from the lone run";
-      return;
+    const std::int32_t prompt = finish.usage.prompt_tokens;
+    // Whoever computes the prompt in the place of a sibling that left finds nothing cached.
+    if (client.choice > 0 && finish.usage.cached_tokens == 0) client.expected.finish->usage.cached_tokens = 0;
+    ASSERT_TRUE(finish.usage.cached_tokens == 0 || (client.choice > 0 && finish.usage.cached_tokens == prompt - 1));
+    if (client.answer == client.expected) return;
+    switch (finish.reason) {
+      case FinishReason::kLength:
+        FAIL() << "differs from the lone run";
+      case FinishReason::kStop:
+        ASSERT_TRUE(client.satisfied) << "differs from the lone run";
+        break;
+      case FinishReason::kCancelled:
+        ASSERT_TRUE(client.cancelled);
+        break;
+      case FinishReason::kError:
+        ASSERT_TRUE(world_.failures ||
+                    (finish.error->code == ErrorCode::kDeadlineExceeded && rig_.clock().now() >= client.deadline));
+        break;
     }
-    ASSERT_TRUE(finish.reason == FinishReason::kError ? world_.failures : client.cancelled);
-    const std::vector<TokenId>& tokens = client.answer.tokens;
-    ASSERT_LE(tokens.size(), client.expected.tokens.size());
-    ASSERT_TRUE(std::equal(tokens.begin(), tokens.end(), client.expected.tokens.begin())) << "differs from the lone run";
-    ASSERT_EQ(finish.usage.completion_tokens, static_cast<std::int32_t>(tokens.size()));
+    const Answer& answer = client.answer;
+    const Answer& expected = client.expected;
+    ASSERT_LE(answer.tokens.size(), expected.tokens.size());
+    ASSERT_TRUE(std::equal(answer.tokens.begin(), answer.tokens.end(), expected.tokens.begin())) << "differs from the lone run";
+    ASSERT_TRUE(std::equal(answer.logprobs.begin(), answer.logprobs.end(), expected.logprobs.begin()));
+    ASSERT_EQ(finish.usage.completion_tokens, static_cast<std::int32_t>(answer.tokens.size()));
   }
 
   // Arrivals end and everyone reads: all is served, within the steps that the work needs at most.

@@ -1,7 +1,6 @@
 #include "engine/waiting_list.h"
 
 #include <algorithm>
-#include <iterator>
 
 #include "base/check.h"
 
@@ -32,24 +31,30 @@ Submission WaitingList::take_next() {
   return taken;
 }
 
-void WaitingList::take_withdrawn(std::vector<Submission>& into) {
-  const auto stays = [](const Entry& entry) { return !entry.submission.outbox->withdrawn(); };
-  // Stable: the order of the entries is their order of arrival.
-  const auto gone = std::find_if_not(entries_.begin(), entries_.end(), stays);
-  auto kept = gone;
-  for (auto entry = gone; entry != entries_.end(); ++entry) {
-    if (stays(*entry)) {
-      *kept++ = std::move(*entry);
-    } else {
-      into.push_back(std::move(entry->submission));
-    }
+void WaitingList::take_leavers(Clock::Duration now, std::vector<Leaver>& into) {
+  for (Entry& entry : entries_) {
+    Submission& waiting = entry.submission;
+    const bool late = waiting.deadline && now >= *waiting.deadline;
+    std::erase_if(waiting.choices, [&](Choice& choice) {
+      if (!late && !choice.outbox->withdrawn()) return false;
+      into.push_back({.open = waiting.open,
+                      .outbox = std::move(choice.outbox),
+                      .prompt_tokens = static_cast<std::int32_t>(waiting.request.prompt.size())});
+      return true;
+    });
   }
-  entries_.erase(kept, entries_.end());
+  std::erase_if(entries_, [](const Entry& entry) { return entry.submission.choices.empty(); });
 }
 
-void WaitingList::take_all(std::vector<Submission>& into) {
-  for (Entry& entry : entries_) into.push_back(std::move(entry.submission));
-  entries_.clear();
+void WaitingList::take_all(std::vector<Leaver>& into) {
+  for (Entry& entry : entries_) entry.submission.deadline = Clock::Duration::min();
+  take_leavers(Clock::Duration::min(), into);
+}
+
+Clock::Duration WaitingList::next_deadline() const {
+  Clock::Duration next = Clock::Duration::max();
+  for (const Entry& entry : entries_) next = std::min(next, entry.submission.deadline.value_or(next));
+  return next;
 }
 
 }  // namespace linnet

@@ -3,12 +3,21 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "engine/inbox.h"
 
 namespace linnet {
+
+// A sequence that ends before it was admitted.
+struct Leaver {
+  std::shared_ptr<OpenRequest> open;
+  std::shared_ptr<Outbox> outbox;
+  std::int32_t prompt_tokens = 0;
+};
 
 // Highest priority first, then order of arrival. The next one is never skipped for a smaller one that would fit.
 // Invariant: a request is passed over by later arrivals at most kPassedOverMax times; after that only earlier ones go before it.
@@ -26,9 +35,11 @@ class WaitingList {
   // The list is not empty.
   const Submission& next() const;
   Submission take_next();
-  // Moves every request whose consumer withdrew to the end of `into`.
-  void take_withdrawn(std::vector<Submission>& into);
-  void take_all(std::vector<Submission>& into);
+  // Moves every sequence whose consumer withdrew, and every one of a request whose deadline has passed, to the end of `into`.
+  void take_leavers(Clock::Duration now, std::vector<Leaver>& into);
+  void take_all(std::vector<Leaver>& into);
+  // The nearest deadline, or Clock::Duration::max().
+  Clock::Duration next_deadline() const;
 
  private:
   struct Entry {

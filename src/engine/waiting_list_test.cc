@@ -14,12 +14,15 @@ namespace {
 class Waiting {
  public:
   std::shared_ptr<Outbox> add(std::uint64_t id, std::int32_t priority) {
-    auto outbox = std::make_shared<Outbox>(RequestId{id}, 4, doorbell_);
-    list.arrivals().push_back({.request = {.prompt = prompt_of(1), .priority = priority}, .limit = 2, .outbox = outbox});
+    auto outbox = std::make_shared<Outbox>(RequestId{id}, OutboxOptions{.tokens_max = 4}, doorbell_);
+    list.arrivals().push_back({.request = {.prompt = prompt_of(1), .priority = priority},
+                               .limit = 2,
+                               .choices = {{.outbox = outbox}},
+                               .open = std::make_shared<OpenRequest>()});
     list.accept_arrivals();
     return outbox;
   }
-  std::uint64_t take() { return static_cast<std::uint64_t>(list.take_next().outbox->id()); }
+  std::uint64_t take() { return static_cast<std::uint64_t>(list.take_next().choices[0].outbox->id()); }
 
   WaitingList list;
 
@@ -31,7 +34,7 @@ TEST(WaitingList, PriorityThenArrival) {
   Waiting waiting;
   const std::vector<std::int32_t> priorities = {0, 5, 0, 5, -3};
   for (std::size_t index = 0; index < priorities.size(); ++index) waiting.add(index + 1, priorities[index]);
-  EXPECT_EQ(waiting.list.next().outbox->id(), RequestId{2});
+  EXPECT_EQ(waiting.list.next().choices[0].outbox->id(), RequestId{2});
   std::vector<std::uint64_t> order;
   while (!waiting.list.empty()) order.push_back(waiting.take());
   EXPECT_EQ(order, (std::vector<std::uint64_t>{2, 4, 1, 3, 5}));
@@ -56,10 +59,10 @@ TEST(WaitingList, WithdrawnLeaveAndTheRestKeepsItsOrder) {
   Waiting waiting;
   std::vector<std::shared_ptr<Outbox>> outboxes;
   for (std::uint64_t id = 1; id <= 5; ++id) outboxes.push_back(waiting.add(id, 0));
-  outboxes[0]->cancel();
-  outboxes[3]->cancel();
-  std::vector<Submission> gone;
-  waiting.list.take_withdrawn(gone);
+  outboxes[0]->withdraw(Withdrawal::kCancelled);
+  outboxes[3]->withdraw(Withdrawal::kCancelled);
+  std::vector<Leaver> gone;
+  waiting.list.take_leavers({}, gone);
   ASSERT_EQ(gone.size(), 2U);
   EXPECT_EQ(gone[1].outbox->id(), RequestId{4});
   EXPECT_EQ(waiting.take(), 2U);

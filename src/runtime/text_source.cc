@@ -45,7 +45,7 @@ std::optional<TextEvent> RequestTextSource::on_token(TokenId token) {
   if (match.matched) {
     finished_ = true;
     handle_.on_ready({});
-    handle_.cancel();
+    handle_.stop();
     pending_ = FinishEvent{.reason = FinishReason::kStop,
                            .usage = {.prompt_tokens = prompt_tokens_, .cached_tokens = 0, .completion_tokens = tokens_read_},
                            .error = {}};

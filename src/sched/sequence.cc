@@ -11,6 +11,12 @@ Sequence::Sequence(SequenceId id, std::vector<TokenId> prompt, std::int32_t limi
   tokens_.reserve(static_cast<std::size_t>(limit_));
 }
 
+void Sequence::begin_at(std::int32_t count) {
+  CHECK(computed_ == 0 && count >= 0 && count < prompt_);
+  cached_ = count;
+  computed_ = count;
+}
+
 void Sequence::advance(std::int32_t count, std::uint64_t step) {
   CHECK(count >= 1);
   CHECK(step > last_step_);

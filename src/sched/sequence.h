@@ -39,6 +39,8 @@ class Sequence {
   // The step in which it was last given tokens; 0: never. Rows that waited longest go first when not all find room.
   std::uint64_t last_step() const { return last_step_; }
 
+  // Nothing is computed yet: the KV of the first `count` < prompt() tokens is there already.
+  void begin_at(std::int32_t count);
   void set_block_table(std::vector<BlockId> blocks) { block_table_ = std::move(blocks); }
   // `count` >= 1 further inputs were computed in `step`. If they reached the last known token, its successor must be appended
   // before the next call.

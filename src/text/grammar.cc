@@ -61,11 +61,10 @@ Result<Grammar> Grammar::compile(const Tokenizer& tokenizer, GrammarKind kind, s
   return Grammar(std::make_unique<Impl>(tokenizer, std::move(state)));
 }
 
-Result<std::vector<std::uint32_t>> Grammar::mask() {
+Status Grammar::mask(std::span<std::uint32_t> words) {
   const auto tokens = static_cast<std::size_t>(impl_->tokenizer().vocabulary_size());
-  std::vector<std::uint32_t> words((tokens + 31) / 32);
-  LINNET_RETURN_IF_ERROR(rust_status([&] { impl_->state().mask({words.data(), words.size()}); }));
-  return words;
+  CHECK(words.size() >= (tokens + 31) / 32);
+  return rust_status([&] { impl_->state().mask({words.data(), words.size()}); });
 }
 
 Status Grammar::consume(TokenId token) {

@@ -24,9 +24,9 @@ class Grammar {
   Grammar& operator=(Grammar&&) noexcept;
   ~Grammar();
 
-  // Bit `id % 32` of word `id / 32` is set if the token may come next; (vocabulary_size + 31) / 32 words.
-  // Errors: kUnsupported if the grammar passed its own limits.
-  Result<std::vector<std::uint32_t>> mask();
+  // Bit `id % 32` of word `id / 32` is set if the token may come next; `words` has at least (vocabulary_size + 31) / 32, those
+  // beyond become 0. Errors: kUnsupported if the grammar passed its own limits.
+  Status mask(std::span<std::uint32_t> words);
   // Errors: kInvalidArgument if the token may not come next; the state is then unchanged.
   Status consume(TokenId token);
   // Whether the answer may end here. Errors: as mask().

@@ -15,8 +15,15 @@ bool allows(const std::vector<std::uint32_t>& mask, TokenId token) {
   return (mask[index_of(token) / 32] >> (index_of(token) % 32) & 1U) != 0;
 }
 
+std::vector<std::uint32_t> mask_of(Grammar& grammar, const Tokenizer& tokenizer) {
+  std::vector<std::uint32_t> words((static_cast<std::size_t>(tokenizer.vocabulary_size()) + 31) / 32 + 1, 0xFFFFFFFFU);
+  EXPECT_TRUE(grammar.mask(words).ok());
+  EXPECT_EQ(words.back(), 0U) << "words beyond the vocabulary";
+  return words;
+}
+
 std::set<std::string> allowed(Grammar& grammar, const Tokenizer& tokenizer) {
-  const auto mask = grammar.mask().value();
+  const auto mask = mask_of(grammar, tokenizer);
   std::set<std::string> result;
   for (int id = 0; id < tokenizer.vocabulary_size(); ++id) {
     const auto token = static_cast<TokenId>(id);
@@ -105,7 +112,7 @@ TEST(Grammar, MaskEqualsTryingEveryToken) {
     ASSERT_TRUE(grammar.ok());
     unsigned random = 12345;
     for (int step = 0; step < 8 && !grammar->finished(); ++step) {
-      const auto mask = grammar->mask().value();
+      const auto mask = mask_of(*grammar, tokenizer);
       std::vector<TokenId> fitting;
       for (int id = 0; id < tokenizer.vocabulary_size(); ++id) {
         const auto token = static_cast<TokenId>(id);
