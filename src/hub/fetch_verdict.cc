@@ -98,6 +98,7 @@ FetchVerdict judge_status(const FetchSubject& subject, const HubOptions& options
 
 FetchVerdict judge_transfer(const FetchAttempt& attempt, const HubOptions& options) {
   const std::string reason = " (" + attempt.detail + ")";
+  const std::string trusted = options.authorities.empty() ? "certificates" : "the certificates in " + options.authorities;
   switch (attempt.code) {
     case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_COULDNT_RESOLVE_PROXY:
@@ -111,8 +112,8 @@ FetchVerdict judge_transfer(const FetchAttempt& attempt, const HubOptions& optio
     case CURLE_SSL_CACERT_BADFILE:
     case CURLE_SSL_CONNECT_ERROR:
       return {{ErrorCode::kIo,
-               "no trusted connection to " + options.endpoint + reason +
-                   "; check this machine's clock and certificates (SSL_CERT_FILE names others)",
+               "no trusted connection to " + options.endpoint + reason + "; check this machine's clock and " + trusted +
+                   " (SSL_CERT_FILE names others)",
                "HF_ENDPOINT"}};
     case CURLE_TOO_MANY_REDIRECTS:
     case CURLE_UNSUPPORTED_PROTOCOL:

@@ -1,5 +1,6 @@
 #include "hub/hub_model.h"
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <string>
@@ -64,14 +65,14 @@ Status check_head(const HttpHead& head, const HubFile& file, std::uint64_t have)
   return {};
 }
 
+void tell(Fetch& fetch, std::uint64_t done) {
+  fetch.progress.done = done;
+  if (fetch.options.progress) fetch.options.progress(fetch.progress);
+}
+
 // Brings the rest of the file; its checksum is not looked at.
-Status fetch_rest(Fetch& fetch, const HubFile& file, PartialFile& partial) {
+Status fetch_rest(Fetch& fetch, const HubFile& file, PartialFile& partial, std::uint64_t others) {
   if (partial.size() == file.bytes) return {};
-  const std::uint64_t before = fetch.progress.done;  // what other files brought
-  const auto tell = [&] {
-    fetch.progress.done = before + partial.size();
-    if (fetch.options.progress) fetch.options.progress(fetch.progress);
-  };
   BodySink sink;
   sink.have = [&partial] { return partial.size(); };
   sink.begin = [&](const HttpHead& head) -> Status {
@@ -81,30 +82,28 @@ Status fetch_rest(Fetch& fetch, const HubFile& file, PartialFile& partial) {
   };
   sink.add = [&](std::string_view bytes) -> Status {
     LINNET_RETURN_IF_ERROR(partial.add(bytes));
-    tell();
+    tell(fetch, others + partial.size());
     return {};
   };
-  const Status status =
-      fetch.client.fetch("/" + fetch.name.repository + "/resolve/" + fetch.commit + "/" + percent_encoded_path(file.path),
-                         {.repository = fetch.name.repository, .revision = fetch.name.revision, .file = file.path}, sink);
-  fetch.progress.done = before;
-  return status;
+  return fetch.client.fetch("/" + fetch.name.repository + "/resolve/" + fetch.commit + "/" + percent_encoded_path(file.path),
+                            {.repository = fetch.name.repository, .revision = fetch.name.revision, .file = file.path}, sink);
 }
 
-Status fetch_blob(Fetch& fetch, const HubFile& file) {
-  if (fetch.cache.has(file)) return {};
+// `others`: bytes of other files that are there.
+Status fetch_blob(Fetch& fetch, const HubFile& file, std::uint64_t others) {
+  if (fetch.cache.has(file)) return {};  // the same content under another name
   LINNET_ASSIGN(const FileLock lock, wait_for_lock(fetch.cache.lock(file), file, fetch.options));
   if (fetch.cache.has(file)) return {};  // another process was faster
   const auto open = [&] { return PartialFile::open(fetch.cache.partial(file), file); };
   LINNET_ASSIGN(PartialFile partial, open());
   const bool resumed = partial.size() > 0;
-  LINNET_RETURN_IF_ERROR(fetch_rest(fetch, file, partial));
+  LINNET_RETURN_IF_ERROR(fetch_rest(fetch, file, partial, others));
   const Status finished = partial.finish(fetch.cache.blob(file));
   // What a former run left may have been bad, which says nothing about the hub: once more from nothing.
   if (finished.ok() || !resumed || finished.error().code != ErrorCode::kCorrupt) return finished;
   if (fetch.options.say) fetch.options.say("what was left of " + file.path + " is not right; fetching all of it");
   LINNET_ASSIGN(PartialFile fresh, open());
-  LINNET_RETURN_IF_ERROR(fetch_rest(fetch, file, fresh));
+  LINNET_RETURN_IF_ERROR(fetch_rest(fetch, file, fresh, others));
   return fresh.finish(fetch.cache.blob(file));
 }
 
@@ -115,10 +114,20 @@ Result<HubListing> fetch_listing(const HubName& name, HubClient& client) {
   return parse_hub_listing(text);
 }
 
-std::uint64_t sum_bytes(const std::vector<HubFile>& files) {
-  std::uint64_t bytes = 0;
-  for (const HubFile& file : files) bytes = file.bytes > UINT64_MAX - bytes ? UINT64_MAX : bytes + file.bytes;
-  return bytes;
+// A wanted file and how much of it a former run left.
+struct Part {
+  HubFile file;
+  std::uint64_t had = 0;
+};
+
+// What is there and what is wanted. Saturating: sizes are a stranger's.
+FetchProgress sum_of(const std::vector<Part>& parts) {
+  FetchProgress sum;
+  for (const Part& part : parts) {
+    sum.done += std::min(part.had, UINT64_MAX - sum.done);
+    sum.total += std::min(part.file.bytes, UINT64_MAX - sum.total);
+  }
+  return sum;
 }
 
 }  // namespace
@@ -128,21 +137,20 @@ Result<fs::path> fetch_hub_model(const HubName& name, const HubOptions& options)
   LINNET_ASSIGN(const HubListing listing, fetch_listing(name, client));
   LINNET_ASSIGN(const std::vector<HubFile> files, choose_files(listing.files, name));
   LINNET_ASSIGN(const HubCache cache, HubCache::open(options.cache, name.repository));
-  std::vector<HubFile> missing;
-  for (HubFile file : files) {
-    file.bytes = cache.missing_bytes(file);
-    missing.push_back(file);
-  }
-  LINNET_RETURN_IF_ERROR(check_disk_space(options.cache, sum_bytes(missing), "HF_HOME"));
-  Fetch fetch{name, options, client, cache, listing.commit, {.total = sum_bytes(files)}};
+  std::vector<Part> parts;
+  for (const HubFile& file : files) parts.push_back({file, file.bytes - cache.missing_bytes(file)});
+  Fetch fetch{name, options, client, cache, listing.commit, sum_of(parts)};
+  const auto [done, total] = fetch.progress;
+  LINNET_RETURN_IF_ERROR(check_disk_space(options.cache, total - done, "HF_HOME"));
   if (options.say) {
-    options.say(name.repository + " at " + listing.commit.substr(0, 12) + ": " + size_text(sum_bytes(missing)) + " of " +
-                size_text(fetch.progress.total) + " to fetch");
+    const std::string what = done == total ? "is here" : "(" + size_text(total - done) + " of " + size_text(total) + " to fetch)";
+    options.say(name.repository + " at " + listing.commit.substr(0, 12) + " " + what);
   }
-  for (const HubFile& file : files) {
-    LINNET_RETURN_IF_ERROR(fetch_blob(fetch, file));
-    fetch.progress.done += file.bytes;
-    if (options.progress) options.progress(fetch.progress);
+  for (const Part& part : parts) {
+    if (cache.has(part.file) && part.had == part.file.bytes) continue;
+    const std::uint64_t others = fetch.progress.done - part.had;
+    LINNET_RETURN_IF_ERROR(fetch_blob(fetch, part.file, others));
+    tell(fetch, others + part.file.bytes);
   }
   for (const HubFile& file : files) LINNET_RETURN_IF_ERROR(cache.link(file, listing.commit));
   LINNET_RETURN_IF_ERROR(cache.remember(name.revision, listing.commit));

@@ -84,7 +84,7 @@ Result<HubOptions> hub_options_from_environment(std::stop_token stop) {
   LINNET_ASSIGN(options.endpoint, read_endpoint());
   LINNET_ASSIGN(options.token, read_token());
   LINNET_ASSIGN(options.cache, hub_cache_folder());
-  options.authorities = first_of({"REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE"});
+  options.authorities = first_of({"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"});
   options.stop = stop;
   options.wait = [stop](std::chrono::milliseconds time) { wait_unless_stopped(stop, time); };
   return options;

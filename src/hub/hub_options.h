@@ -32,7 +32,7 @@ struct HubOptions {
 };
 
 // From HF_ENDPOINT, HF_TOKEN or the token file (HF_TOKEN_PATH, else token in huggingface_home()), hub_cache_folder(), and
-// REQUESTS_CA_BUNDLE, CURL_CA_BUNDLE or SSL_CERT_FILE. Errors: kInvalidArgument for an endpoint that is no http(s) URL and a
+// SSL_CERT_FILE, REQUESTS_CA_BUNDLE or CURL_CA_BUNDLE. Errors: kInvalidArgument for an endpoint that is no http(s) URL and a
 // token that is none; kUnavailable if HF_HUB_OFFLINE says not to ask; kNotFound as hub_cache_folder().
 Result<HubOptions> hub_options_from_environment(std::stop_token stop);
 
