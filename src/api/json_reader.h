@@ -1,24 +1,12 @@
-// Bytes of a stranger to a JSON document, with every size bounded while parsing.
+// JSON of requests, in the words of api/.
 #pragma once
 
-#include <cstddef>
-#include <nlohmann/json_fwd.hpp>
-#include <string_view>
-
-#include "linnet/status.h"
+#include "json/read_json.h"
 
 namespace linnet::api {
 
-using Json = nlohmann::ordered_json;
-
-struct JsonLimits {
-  std::size_t depth_max = 64;            // arrays and objects inside each other
-  std::size_t elements_max = 2'000'000;  // values of any kind in the whole document: a prompt of as many token ids
-  std::size_t object_keys_max = 10'000;  // in one object
-};
-
-// Linear in the size of `body`. Errors: kInvalidArgument with the byte where it stops being JSON or UTF-8 (the bytes are never
-// repeated in it), for a key that appears twice, and for too much depth; kTooLarge for too many elements or keys.
-Result<Json> read_json(std::string_view body, const JsonLimits& limits = {});
+using linnet::Json;
+using linnet::JsonLimits;
+using linnet::read_json;
 
 }  // namespace linnet::api

@@ -50,8 +50,8 @@ struct ModelConfig {
   std::int32_t context_max = 0;  // tokens that the model was made for
   float rms_norm_eps = 1e-5F;
   bool tied_embeddings = false;  // the head is the embedding
-  bool attention_bias = false;   // q, k, v and output projections have biases
-  bool mlp_bias = false;         // gate, up and down projections have biases
+  bool attention_bias = false;   // q, k, v and output projections have biases (in GGUF files perhaps not all of them)
+  bool mlp_bias = false;         // gate, up and down projections have biases (likewise)
   RopeConfig rope;
 
   bool operator==(const ModelConfig&) const = default;

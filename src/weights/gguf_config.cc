@@ -1,18 +1,17 @@
 #include "weights/gguf_config.h"
 
-#include <array>
-#include <cmath>
-#include <cstdio>
 #include <string>
 #include <utility>
 
-#include "weights/dequantize.h"
+#include "base/check.h"
+#include "weights/config_limits.h"
+#include "weights/gguf_names.h"
+#include "weights/gguf_rope.h"
 #include "weights/quote.h"
+#include "weights/rope_check.h"
 
 namespace linnet {
 namespace {
-
-constexpr std::array<std::string_view, 1> kArchitectures = {"llama"};
 
 // Keys that change the arithmetic in ways that no model here follows, and the values that change nothing.
 struct RefusedKey {
@@ -20,21 +19,16 @@ struct RefusedKey {
   double harmless;
 };
 constexpr RefusedKey kRefusedKeys[] = {
-    {"expert_count", 0},    {"attention.clamp_kqv", 0},      {"attention.max_alibi_bias", 0},
-    {"attention.scale", 0}, {"embedding_scale", 1},          {"residual_scale", 1},
-    {"logit_scale", 1},     {"rope.scaling.attn_factor", 1},
+    {"expert_count", 0},    {"attention.clamp_kqv", 0}, {"attention.max_alibi_bias", 0},
+    {"attention.scale", 0}, {"embedding_scale", 1},     {"residual_scale", 1},
+    {"logit_scale", 1},
 };
-
-std::string number_text(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%g", value);
-  return text;
-}
 
 // Reads keys below one architecture's prefix.
 class ConfigReader {
  public:
-  ConfigReader(const GgufFile& file, std::string_view architecture) : file_(file), prefix_(std::string(architecture) + ".") {
+  ConfigReader(std::span<const GgufFile> files, std::string_view architecture)
+      : files_(files), file_(files[0]), prefix_(std::string(architecture) + ".") {
     config_.architecture = architecture;
   }
 
@@ -43,7 +37,8 @@ class ConfigReader {
     LINNET_RETURN_IF_ERROR(heads());
     LINNET_RETURN_IF_ERROR(refuse());
     LINNET_RETURN_IF_ERROR(embedding());
-    LINNET_RETURN_IF_ERROR(rope());
+    LINNET_ASSIGN(config_.rope, read_gguf_rope(files_, prefix_, config_));
+    biases();
     return std::move(config_);
   }
 
@@ -169,7 +164,7 @@ class ConfigReader {
 
   // The vocabulary is what the embedding has rows for; the tokenizer may know fewer tokens, not more.
   Status embedding() {
-    const GgufTensor* tensor = file_.find_tensor("token_embd.weight");
+    const GgufTensor* tensor = find_tensor("token_embd.weight");
     if (tensor == nullptr) return file_.error(ErrorCode::kCorrupt, "tensor 'token_embd.weight' is missing");
     const std::string shape =
         "tensor 'token_embd.weight' is [" + std::to_string(tensor->dims[1]) + ", " + std::to_string(tensor->dims[0]) + "]";
@@ -182,7 +177,7 @@ class ConfigReader {
                          shape + "; at most " + std::to_string(ConfigLimits::kVocabularyMax) + " tokens are allowed");
     }
     config_.vocabulary = static_cast<std::int32_t>(tensor->dims[1]);
-    config_.tied_embeddings = file_.find_tensor("output.weight") == nullptr;
+    config_.tied_embeddings = find_tensor("output.weight") == nullptr;
     const GgufValue* tokens = file_.find("tokenizer.ggml.tokens");
     if (tokens != nullptr && tokens->size() > static_cast<std::size_t>(config_.vocabulary)) {
       return tokens->error(ErrorCode::kCorrupt, "has " + std::to_string(tokens->size()) + " tokens, and " + shape);
@@ -190,70 +185,24 @@ class ConfigReader {
     return {};
   }
 
-  Status rope() {
-    // Files of this architecture have the rows of q and k reordered, so that pairs lie side by side.
-    config_.rope.interleaved = true;
-    if (const GgufValue* base = find("rope.freq_base")) {
-      LINNET_ASSIGN(const double theta, base->as_float());
-      if (!(theta >= 1 && theta <= 1e12)) {
-        return base->error(ErrorCode::kCorrupt, "is " + number_text(theta) + "; it must be from 1 to 1e12");
-      }
-      config_.rope.theta = static_cast<float>(theta);
-    }
-    LINNET_ASSIGN(const float factor, rope_factor());
-    LINNET_RETURN_IF_ERROR(rope_divisors());
-    if (factor == 1.0F) return {};
-    std::vector<float>& divisors = config_.rope.frequency_divisors;
-    if (divisors.empty()) divisors.assign(static_cast<std::size_t>(config_.head_dim / 2), 1.0F);
-    for (float& divisor : divisors) divisor *= factor;
-    return {};
-  }
-
-  // Linear scaling divides every position, and so every frequency, by one number.
-  Result<float> rope_factor() const {
-    const GgufValue* old = find("rope.scale_linear");
-    const GgufValue* type = find("rope.scaling.type");
-    const GgufValue* factor = find("rope.scaling.factor");
-    std::string_view kind = old != nullptr ? "linear" : "none";
-    if (type != nullptr) {
-      LINNET_ASSIGN(kind, type->as_string());
-    }
-    if (kind == "none") return 1.0F;
-    if (kind != "linear") {
-      return type->error(ErrorCode::kUnsupported, "is " + quote(kind) + "; supported are none and linear");
-    }
-    const GgufValue* source = factor != nullptr ? factor : old;
-    if (source == nullptr)
-      return file_.error(ErrorCode::kCorrupt, "key " + quote(prefix_ + "rope.scaling.factor") + " is missing");
-    LINNET_ASSIGN(const double number, source->as_float());
-    if (!(number >= 1 && number <= 1e6)) {
-      return source->error(ErrorCode::kCorrupt, "is " + number_text(number) + "; it must be from 1 to 1e6");
-    }
-    return static_cast<float>(number);
-  }
-
-  Status rope_divisors() {
-    const GgufTensor* tensor = file_.find_tensor("rope_freqs.weight");
-    if (tensor == nullptr) return {};
-    LINNET_ASSIGN(const Tensor vector, file_.matrix(*tensor));
-    if (vector.rows != 1 || vector.cols != config_.head_dim / 2) {
-      return file_.error(ErrorCode::kCorrupt, "tensor 'rope_freqs.weight' is [" + std::to_string(vector.rows) + ", " +
-                                                  std::to_string(vector.cols) + "]; [1, " + std::to_string(config_.head_dim / 2) +
-                                                  "] is wanted");
-    }
-    std::vector<float>& divisors = config_.rope.frequency_divisors;
-    divisors.resize(static_cast<std::size_t>(vector.cols));
-    dequantize_row(vector.dtype, vector.data.data(), vector.cols, divisors.data());
-    for (std::size_t i = 0; i < divisors.size(); ++i) {
-      if (!(divisors[i] > 0 && divisors[i] <= 1e6F)) {
-        return file_.error(ErrorCode::kCorrupt, "tensor 'rope_freqs.weight' has " +
-                                                    number_text(static_cast<double>(divisors[i])) + " at index " +
-                                                    std::to_string(i) + "; it must be above 0 and at most 1e6");
+  void biases() {
+    for (const GgufFile& file : files_) {
+      for (const GgufTensor& tensor : file.tensors()) {
+        const std::string name = hugging_face_tensor_name(tensor.name).value_or("");
+        if (!name.ends_with("_proj.bias")) continue;
+        (name.find(".self_attn.") != std::string::npos ? config_.attention_bias : config_.mlp_bias) = true;
       }
     }
-    return {};
   }
 
+  const GgufTensor* find_tensor(std::string_view name) const {
+    for (const GgufFile& file : files_) {
+      if (const GgufTensor* tensor = file.find_tensor(name)) return tensor;
+    }
+    return nullptr;
+  }
+
+  std::span<const GgufFile> files_;
   const GgufFile& file_;
   std::string prefix_;
   ModelConfig config_;
@@ -261,18 +210,15 @@ class ConfigReader {
 
 }  // namespace
 
-std::span<const std::string_view> known_architectures() { return kArchitectures; }
-
-Result<ModelConfig> read_gguf_config(const GgufFile& file) {
-  LINNET_ASSIGN(const GgufValue* value, file.require("general.architecture"));
+Result<ModelConfig> read_gguf_config(std::span<const GgufFile> files) {
+  CHECK(!files.empty());
+  LINNET_ASSIGN(const GgufValue* value, files[0].require("general.architecture"));
   LINNET_ASSIGN(const std::string_view name, value->as_string());
-  std::string known;
-  for (const std::string_view architecture : known_architectures()) {
-    if (architecture == name) return ConfigReader(file, architecture).read();
-    known += (known.empty() ? "" : ", ") + std::string(architecture);
+  for (const ArchitectureName& known : kGgufArchitectures) {
+    if (known.in_file == name) return ConfigReader(files, known.architecture).read();
   }
-  return value->error(ErrorCode::kUnsupported,
-                      "is " + quote(name) + ", an architecture that is not supported; known are: " + known);
+  return value->error(ErrorCode::kUnsupported, "is " + quote(name) + ", an architecture that is not supported; known are: " +
+                                                   architecture_names(kGgufArchitectures));
 }
 
 }  // namespace linnet

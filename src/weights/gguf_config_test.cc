@@ -26,6 +26,7 @@ struct Keys {
   std::vector<std::uint64_t> embedding = {64, 10};
   std::uint32_t embedding_type = 0;  // F32; one that is not known has no data
   std::vector<float> rope_freqs;
+  std::vector<float> factors;  // short and long
   bool head = false;
 
   Keys() {
@@ -69,10 +70,14 @@ struct Keys {
       writer.add_raw_tensor(
           {.name = "rope_freqs.weight", .dims = {rope_freqs.size()}, .data = std::as_bytes(std::span(rope_freqs))});
     }
+    for (const char* name : {"rope_factors_short.weight", "rope_factors_long.weight"}) {
+      if (!factors.empty())
+        writer.add_raw_tensor({.name = name, .dims = {factors.size()}, .data = std::as_bytes(std::span(factors))});
+    }
     const std::vector<std::byte> bytes = writer.bytes();
     const Result<GgufFile> file = GgufFile::parse(bytes, "model.gguf");
     if (!file.ok()) return file.error();
-    return read_gguf_config(*file);
+    return read_gguf_config(std::span(&*file, 1));
   }
 };
 
@@ -126,17 +131,48 @@ TEST(GgufConfig, RopeScaling) {
   Keys keys;
   keys.set("llama.rope.scaling.type", "none");
   keys.set("llama.rope.scaling.factor", 4.0F);
-  EXPECT_TRUE(keys.read()->rope.frequency_divisors.empty());
+  EXPECT_EQ(keys.read()->rope.kind, RopeKind::kDefault);
   keys.set("llama.rope.scaling.type", "linear");
-  EXPECT_EQ(keys.read()->rope.frequency_divisors, std::vector<float>(8, 4.0F));
+  EXPECT_EQ(keys.read()->rope.kind, RopeKind::kLinear);
+  EXPECT_EQ(keys.read()->rope.factor, 4.0F);
   keys.rope_freqs = {1, 1, 1, 1, 2, 2, 8, 8};
-  EXPECT_EQ(keys.read()->rope.frequency_divisors, (std::vector<float>{4, 4, 4, 4, 8, 8, 32, 32}));
-  keys.keys.erase("llama.rope.scaling.type");
   EXPECT_EQ(keys.read()->rope.frequency_divisors, keys.rope_freqs);
-  keys.rope_freqs.clear();
+  keys.keys.erase("llama.rope.scaling.type");
+  EXPECT_EQ(keys.read()->rope.kind, RopeKind::kDefault);
   keys.set("llama.rope.scale_linear", 2.0F);
+  EXPECT_EQ(keys.read()->rope.factor, 4.0F);
   keys.keys.erase("llama.rope.scaling.factor");
-  EXPECT_EQ(keys.read()->rope.frequency_divisors, std::vector<float>(8, 2.0F));
+  EXPECT_EQ(keys.read()->rope.factor, 2.0F);
+}
+
+TEST(GgufConfig, Yarn) {
+  Keys keys;
+  keys.set("llama.rope.scaling.type", "yarn");
+  keys.set("llama.rope.scaling.factor", 4.0F);
+  keys.set("llama.rope.scaling.original_context_length", 512);
+  keys.set("llama.rope.scaling.yarn_beta_fast", 16.0F);
+  EXPECT_EQ(keys.read()->rope,
+            (RopeConfig{.kind = RopeKind::kYarn, .interleaved = true, .factor = 4, .original_context = 512, .beta_fast = 16}));
+  keys.set("llama.rope.scaling.attn_factor", 1.5F);
+  EXPECT_TRUE(is_error(keys.read(), ErrorCode::kUnsupported, {"attn_factor", "1.5", "only 1"}));
+}
+
+TEST(GgufConfig, LongRope) {
+  Keys keys;
+  keys.set("llama.rope.scaling.type", "longrope");
+  keys.set("llama.rope.scaling.original_context_length", 512);
+  keys.set("llama.rope.scaling.attn_factor", 1.10554F);  // sqrt(1 + ln 4 / ln 512)
+  keys.factors = {1, 1, 1, 1, 2, 2, 2, 2};
+  const Result<ModelConfig> config = keys.read();
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_EQ(config->rope, (RopeConfig{.kind = RopeKind::kLongRope,
+                                      .interleaved = true,
+                                      .factor = 4,
+                                      .original_context = 512,
+                                      .short_factor = keys.factors,
+                                      .long_factor = keys.factors}));
+  keys.set("llama.rope.scaling.attn_factor", 1.2F);
+  EXPECT_TRUE(is_error(keys.read(), ErrorCode::kUnsupported, {"attn_factor", "1.2", "1.10554"}));
 }
 
 TEST(GgufConfig, NamesWhatIsMissing) {
@@ -199,18 +235,25 @@ TEST(GgufConfig, RefusesByNameAndValue) {
       {[](Keys& k) { k.set("llama.attention.key_length", 15); }, kCorrupt, {"key_length", "15", "even"}},
       {[](Keys& k) { k.set("llama.attention.value_length", 8); }, kUnsupported, {"value_length", "is 8", "16"}},
       {[](Keys& k) { k.set("llama.rope.dimension_count", 8); }, kUnsupported, {"rope.dimension_count", "is 8", "(16)"}},
-      {[](Keys& k) { k.set("llama.rope.freq_base", 0.5F); }, kCorrupt, {"freq_base", "0.5"}},
-      {[](Keys& k) { k.set("llama.rope.freq_base", kNan); }, kCorrupt, {"freq_base", "nan"}},
-      {[](Keys& k) { k.set("llama.rope.scaling.type", "yarn"); }, kUnsupported, {"rope.scaling.type", "'yarn'", "linear"}},
+      {[](Keys& k) { k.set("llama.rope.freq_base", 0.5F); }, kCorrupt, {"theta is 0.5"}},
+      {[](Keys& k) { k.set("llama.rope.freq_base", kNan); }, kCorrupt, {"theta is nan"}},
+      {[](Keys& k) { k.set("llama.rope.scaling.type", "ntk"); }, kUnsupported, {"rope.scaling.type", "'ntk'", "linear", "yarn"}},
+      {[](Keys& k) { k.set("llama.rope.scaling.type", "yarn"); }, kCorrupt, {"original_context_length", "missing"}},
+      {[](Keys& k) {
+         k.set("llama.rope.scaling.type", "longrope");
+         k.set("llama.rope.scaling.original_context_length", 512);
+       },
+       kCorrupt,
+       {"short_factor has 0 numbers"}},
       {[](Keys& k) { k.set("llama.rope.scaling.type", "linear"); }, kCorrupt, {"rope.scaling.factor", "missing"}},
-      {[](Keys& k) { k.set("llama.rope.scale_linear", 0.0F); }, kCorrupt, {"rope.scale_linear", "is 0"}},
+      {[](Keys& k) { k.set("llama.rope.scale_linear", 0.0F); }, kCorrupt, {"rope factor is 0"}},
       {[](Keys& k) {
          k.rope_freqs = {1, 1};
        },
        kCorrupt,
        {"rope_freqs.weight", "[1, 2]", "[1, 8]"}},
-      {[](Keys& k) { k.rope_freqs = {1, 1, 1, 0, 1, 1, 1, 1}; }, kCorrupt, {"rope_freqs.weight", "0 at index 3"}},
-      {[](Keys& k) { k.rope_freqs = {1, 1, 1, 1, 1, 1, 1, kNan}; }, kCorrupt, {"rope_freqs.weight", "nan at index 7"}},
+      {[](Keys& k) { k.rope_freqs = {1, 1, 1, 0, 1, 1, 1, 1}; }, kCorrupt, {"frequency divisors", "0 at index 3"}},
+      {[](Keys& k) { k.rope_freqs = {1, 1, 1, 1, 1, 1, 1, kNan}; }, kCorrupt, {"frequency divisors", "nan at index 7"}},
       {[](Keys& k) { k.set("llama.expert_count", 8); }, kUnsupported, {"expert_count", "is 8"}},
       {[](Keys& k) { k.set("llama.attention.scale", 0.5F); }, kUnsupported, {"attention.scale", "0.5"}},
       {[](Keys& k) { k.set("llama.embedding_scale", 12.0F); }, kUnsupported, {"embedding_scale", "12"}},

@@ -285,12 +285,16 @@ TEST(Case, BL112_MetadataOfUnexpectedType) {
   GgufWriter good = base();
   good.add_u32("llama.context_length", 128);
   const std::vector<std::byte> good_bytes = good.bytes();
-  const Result<ModelConfig> config = read_gguf_config(parse(good_bytes).value());
+  const auto config_of = [](const std::vector<std::byte>& bytes) {
+    const GgufFile file = parse(bytes).value();
+    return read_gguf_config(std::span(&file, 1));
+  };
+  const Result<ModelConfig> config = config_of(good_bytes);
   ASSERT_TRUE(config.ok()) << config.error().message;
   EXPECT_EQ(config->kv_heads, 1);
 
   const std::vector<std::byte> missing = base().bytes();
-  EXPECT_TRUE(is_error(read_gguf_config(parse(missing).value()), ErrorCode::kCorrupt, {"'llama.context_length'", "missing"}));
+  EXPECT_TRUE(is_error(config_of(missing), ErrorCode::kCorrupt, {"'llama.context_length'", "missing"}));
 
   const auto vocabulary = [](const std::function<void(GgufWriter&)>& add) {
     GgufWriter writer;

@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "weights/dequantize.h"
 #include "weights/gguf.h"
+#include "weights/gguf_model.h"
 #include "weights/model_file.h"
 #include "weights/testing/tiny_llama.h"
 
@@ -104,13 +105,15 @@ TEST(GgufMutation, OpeningNeverBreaks) {
       ASSERT_FALSE(file.error().message.empty()) << "seed " << i;
       continue;
     }
-    const Result<std::unique_ptr<ModelFile>> model = open_gguf_model(std::move(file).value());
-    if (!model.ok()) {
-      ASSERT_EQ(model.error().message.substr(0, 9), "mutated: ") << "seed " << i;
+    std::vector<GgufFile> files;
+    files.push_back(std::move(file).value());
+    Result<ModelParts> parts = read_gguf_model(std::move(files));
+    if (!parts.ok()) {
+      ASSERT_EQ(parts.error().message.substr(0, 9), "mutated: ") << "seed " << i;
       continue;
     }
     ++opened;
-    used += use(**model);
+    used += use(ModelFile(std::move(parts).value()));
   }
   // Damage to weights and texts is not seen here; damage to tables mostly is.
   EXPECT_GT(opened, kMutations / 20);

@@ -1,6 +1,7 @@
 #include "weights/gguf_names.h"
 
 #include <charconv>
+#include <cstdint>
 #include <span>
 
 namespace linnet {
@@ -36,12 +37,6 @@ struct Direction {
 constexpr Direction kToGguf = {&Pair::hugging_face, &Pair::gguf};
 constexpr Direction kFromGguf = {&Pair::gguf, &Pair::hugging_face};
 
-struct Translation {
-  std::string name;
-  std::optional<std::int32_t> layer;
-  bool bias = false;
-};
-
 std::optional<std::string_view> counterpart(std::span<const Pair> pairs, std::string_view stem, const Direction& direction) {
   for (const Pair& pair : pairs) {
     if (pair.*direction.from == stem) return pair.*direction.to;
@@ -60,14 +55,12 @@ std::optional<std::int32_t> take_layer(std::string_view& text) {
   return layer;
 }
 
-std::optional<Translation> translate(std::string_view name, const Direction& direction) {
+std::optional<std::string> translate(std::string_view name, const Direction& direction) {
   const bool bias = name.ends_with(kBias);
   if (!bias && !name.ends_with(kWeight)) return std::nullopt;
-  const std::string_view suffix = bias ? kBias : kWeight;
+  const std::string suffix(bias ? kBias : kWeight);
   std::string_view stem = name.substr(0, name.size() - suffix.size());
-  if (const auto to = counterpart(kOutside, stem, direction)) {
-    return Translation{.name = std::string(*to) + std::string(suffix), .layer = std::nullopt, .bias = bias};
-  }
+  if (const auto to = counterpart(kOutside, stem, direction)) return std::string(*to) + suffix;
   const std::string_view prefix = kLayerPrefix.*direction.from;
   if (!stem.starts_with(prefix)) return std::nullopt;
   stem.remove_prefix(prefix.size());
@@ -75,23 +68,23 @@ std::optional<Translation> translate(std::string_view name, const Direction& dir
   if (!layer) return std::nullopt;
   const auto to = counterpart(kInLayer, stem, direction);
   if (!to) return std::nullopt;
-  std::string translated(kLayerPrefix.*direction.to);
-  translated += std::to_string(*layer) + "." + std::string(*to) + std::string(suffix);
-  return Translation{.name = std::move(translated), .layer = layer, .bias = bias};
+  return std::string(kLayerPrefix.*direction.to) + std::to_string(*layer) + "." + std::string(*to) + suffix;
 }
+
+// Tables of frequencies, whole or by layer (the latter in old files only).
+constexpr std::string_view kConfigTensors[] = {"rope_freqs.weight", "rope_factors_short.weight", "rope_factors_long.weight"};
 
 }  // namespace
 
-std::optional<std::string> gguf_tensor_name(std::string_view hugging_face_name) {
-  std::optional<Translation> translation = translate(hugging_face_name, kToGguf);
-  if (!translation) return std::nullopt;
-  return std::move(translation->name);
-}
+std::optional<std::string> gguf_tensor_name(std::string_view hugging_face_name) { return translate(hugging_face_name, kToGguf); }
 
-std::optional<GgufTensorRole> gguf_tensor_role(std::string_view gguf_name) {
-  std::optional<Translation> translation = translate(gguf_name, kFromGguf);
-  if (!translation) return std::nullopt;
-  return GgufTensorRole{std::move(translation->name), translation->layer, translation->bias};
+std::optional<std::string> hugging_face_tensor_name(std::string_view gguf_name) { return translate(gguf_name, kFromGguf); }
+
+bool is_gguf_config_tensor(std::string_view gguf_name) {
+  for (const std::string_view name : kConfigTensors) {
+    if (name == gguf_name) return true;
+  }
+  return gguf_name.starts_with("blk.") && gguf_name.ends_with(".attn_rot_embd.weight");
 }
 
 }  // namespace linnet

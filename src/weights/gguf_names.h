@@ -1,7 +1,6 @@
 // Names of tensors: Hugging Face's and GGUF's.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,15 +10,9 @@ namespace linnet {
 // "model.layers.3.self_attn.q_proj.weight" -> "blk.3.attn_q.weight". Empty for a name that has no counterpart.
 std::optional<std::string> gguf_tensor_name(std::string_view hugging_face_name);
 
-// What a GGUF name stands for.
-struct GgufTensorRole {
-  std::string hugging_face_name;
-  std::optional<std::int32_t> layer;  // empty: outside of the layers
-  bool bias = false;                  // else a weight
-
-  bool operator==(const GgufTensorRole&) const = default;
-};
-// Empty for a name that has no counterpart.
-std::optional<GgufTensorRole> gguf_tensor_role(std::string_view gguf_name);
+// "blk.3.attn_q.weight" -> "model.layers.3.self_attn.q_proj.weight". Empty for a name that has no counterpart.
+std::optional<std::string> hugging_face_tensor_name(std::string_view gguf_name);
+// Whether a tensor of this name is part of the configuration, or follows from it, and so none of the model's.
+bool is_gguf_config_tensor(std::string_view gguf_name);
 
 }  // namespace linnet

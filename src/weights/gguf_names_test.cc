@@ -9,28 +9,26 @@ TEST(GgufNames, BothWays) {
   struct Case {
     const char* hugging_face;
     const char* gguf;
-    std::optional<std::int32_t> layer;
-    bool bias = false;
   };
   const Case cases[] = {
-      {"model.embed_tokens.weight", "token_embd.weight", {}},
-      {"model.norm.weight", "output_norm.weight", {}},
-      {"lm_head.weight", "output.weight", {}},
-      {"lm_head.bias", "output.bias", {}, true},
-      {"model.layers.0.input_layernorm.weight", "blk.0.attn_norm.weight", 0},
-      {"model.layers.3.self_attn.q_proj.weight", "blk.3.attn_q.weight", 3},
-      {"model.layers.3.self_attn.q_proj.bias", "blk.3.attn_q.bias", 3, true},
-      {"model.layers.10.self_attn.k_proj.weight", "blk.10.attn_k.weight", 10},
-      {"model.layers.10.self_attn.v_proj.weight", "blk.10.attn_v.weight", 10},
-      {"model.layers.999.self_attn.o_proj.weight", "blk.999.attn_output.weight", 999},
-      {"model.layers.1.post_attention_layernorm.weight", "blk.1.ffn_norm.weight", 1},
-      {"model.layers.1.mlp.gate_proj.weight", "blk.1.ffn_gate.weight", 1},
-      {"model.layers.1.mlp.up_proj.weight", "blk.1.ffn_up.weight", 1},
-      {"model.layers.1.mlp.down_proj.weight", "blk.1.ffn_down.weight", 1},
+      {"model.embed_tokens.weight", "token_embd.weight"},
+      {"model.norm.weight", "output_norm.weight"},
+      {"lm_head.weight", "output.weight"},
+      {"lm_head.bias", "output.bias"},
+      {"model.layers.0.input_layernorm.weight", "blk.0.attn_norm.weight"},
+      {"model.layers.3.self_attn.q_proj.weight", "blk.3.attn_q.weight"},
+      {"model.layers.3.self_attn.q_proj.bias", "blk.3.attn_q.bias"},
+      {"model.layers.10.self_attn.k_proj.weight", "blk.10.attn_k.weight"},
+      {"model.layers.10.self_attn.v_proj.weight", "blk.10.attn_v.weight"},
+      {"model.layers.999.self_attn.o_proj.weight", "blk.999.attn_output.weight"},
+      {"model.layers.1.post_attention_layernorm.weight", "blk.1.ffn_norm.weight"},
+      {"model.layers.1.mlp.gate_proj.weight", "blk.1.ffn_gate.weight"},
+      {"model.layers.1.mlp.up_proj.weight", "blk.1.ffn_up.weight"},
+      {"model.layers.1.mlp.down_proj.weight", "blk.1.ffn_down.weight"},
   };
   for (const Case& c : cases) {
     EXPECT_EQ(gguf_tensor_name(c.hugging_face), c.gguf);
-    EXPECT_EQ(gguf_tensor_role(c.gguf), (GgufTensorRole{c.hugging_face, c.layer, c.bias}));
+    EXPECT_EQ(hugging_face_tensor_name(c.gguf), c.hugging_face);
   }
 }
 
@@ -55,7 +53,7 @@ TEST(GgufNames, UnknownNamesHaveNoCounterpart) {
                            "output.weighX",
                            "xyz.0.attn_q.weight",
                            "blk.attn_q.weight"}) {
-    EXPECT_EQ(gguf_tensor_role(name), std::nullopt) << name;
+    EXPECT_EQ(hugging_face_tensor_name(name), std::nullopt) << name;
   }
   for (const char* name : {"", "blk.0.attn_q.weight", "model.layers.0.self_attn.q_proj", "model.layers.a.self_attn.q_proj.weight",
                            "model.layers.00.self_attn.q_proj.weight", "model.layers.0.self_attn.q_norm.weight"}) {

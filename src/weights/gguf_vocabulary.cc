@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string>
 
-#include "weights/gguf_config.h"
+#include "weights/config_limits.h"
 #include "weights/quote.h"
 
 namespace linnet {

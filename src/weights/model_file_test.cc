@@ -96,11 +96,17 @@ TEST(ModelFile, TellsWhatTheFileSaysAboutItself) {
 TEST(ModelFile, WithoutNameTemplateAndTokenizer) {
   GgufWriter writer;
   writer.add_string("general.architecture", "llama");
-  for (const char* key : {"block_count", "embedding_length", "feed_forward_length", "context_length"})
-    writer.add_u32(std::string("llama.") + key, 32);
+  writer.add_u32("llama.block_count", 1);
+  for (const char* key : {"embedding_length", "feed_forward_length", "context_length"})
+    writer.add_u32(std::string("llama.") + key, 2);
   writer.add_u32("llama.attention.head_count", 1);
   writer.add_f32("llama.attention.layer_norm_rms_epsilon", 1e-6F);
-  writer.add_raw_tensor({.name = "token_embd.weight", .dims = {32, 2}, .data = std::vector<std::byte>(256)});
+  const std::vector<std::byte> data(16);
+  for (const char* name : {"token_embd", "blk.0.attn_q", "blk.0.attn_k", "blk.0.attn_v", "blk.0.attn_output", "blk.0.ffn_gate",
+                           "blk.0.ffn_up", "blk.0.ffn_down"})
+    writer.add_raw_tensor({.name = std::string(name) + ".weight", .dims = {2, 2}, .data = data});
+  for (const char* name : {"output_norm", "blk.0.attn_norm", "blk.0.ffn_norm"})
+    writer.add_raw_tensor({.name = std::string(name) + ".weight", .dims = {2}, .data = std::span(data).first(8)});
   const TempFile file(writer.bytes());
   const Result<std::unique_ptr<ModelFile>> model = open_model_file(file.path());
   ASSERT_TRUE(model.ok()) << model.error().message;
@@ -137,9 +143,10 @@ TEST(ModelFile, RefusesByName) {
   const Case cases[] = {
       {[](GgufWriter& w) { w.add_number("split.count", GgufType::kUint16, std::uint16_t{2}); },
        ErrorCode::kUnsupported,
-       {"split.count", "2", "merge"}},
+       {"one of 2 files", "-00001-of-00002.gguf"}},
       {[](GgufWriter& w) { w.add_string("split.count", "2"); }, ErrorCode::kCorrupt, {"split.count", "string"}},
       {tensor("blk.0.attn_norm.bias"), ErrorCode::kUnsupported, {"'blk.0.attn_norm.bias'", "llama"}},
+      {tensor("blk.0.attn_q.bias"), ErrorCode::kCorrupt, {"self_attn.q_proj.bias'", "[1, 16]", "[1, 128]"}},
       {tensor("blk.2.attn_norm.weight"), ErrorCode::kUnsupported, {"'blk.2.attn_norm.weight'", "2 layers"}},
       {tensor("blk.0.ffn_gate_inp.weight"), ErrorCode::kUnsupported, {"ffn_gate_inp"}},
       {tensor("mystery"), ErrorCode::kUnsupported, {"'mystery'"}},
@@ -161,7 +168,7 @@ TEST(ModelFile, RefusesByName) {
 
 TEST(ModelFile, RefusesWhatIsNoModelFile) {
   const std::string folder = std::filesystem::temp_directory_path().string();
-  EXPECT_TRUE(is_error(open_model_file(folder), ErrorCode::kUnsupported, {folder, "folder", ".gguf"}));
+  EXPECT_TRUE(is_error(open_model_file(folder), ErrorCode::kNotFound, {folder, "config.json does not exist"}));
   EXPECT_TRUE(is_error(open_model_file("/no/such/file.gguf"), ErrorCode::kNotFound, {"/no/such/file.gguf"}));
   const TempFile text(std::as_bytes(std::span("This is no model.", 17)));
   EXPECT_TRUE(is_error(open_model_file(text.path()), ErrorCode::kCorrupt, {text.path(), "not a GGUF file"}));

@@ -1,7 +1,8 @@
-// Names out of untrusted files, fit for a message.
+// Names and shapes out of untrusted files, fit for a message.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -23,6 +24,11 @@ inline std::string quote(std::string_view text) {
     }
   }
   return result + (text.size() > kBytesMax ? "...'" : "'");
+}
+
+// "[64, 96]".
+inline std::string shape_text(std::int64_t rows, std::int64_t cols) {
+  return std::string("[").append(std::to_string(rows)).append(", ").append(std::to_string(cols)).append("]");
 }
 
 }  // namespace linnet

@@ -19,5 +19,7 @@ struct TextFolder {
 // Errors: kNotFound (no folder, no tokenizer.json), kIo, kTooLarge (a file above kFileBytesMax), kCorrupt (tokenizer_config.json
 // is no JSON object, or its chat_template is of a kind that is not known); each names the file.
 Result<TextFolder> read_text_folder(const std::string& folder);
+// Only the template, and no error if there is no tokenizer.
+Result<std::string> read_chat_template(const std::string& folder);
 
 }  // namespace linnet

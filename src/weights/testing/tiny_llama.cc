@@ -18,10 +18,6 @@ constexpr std::array<const char*, 4> kSpecial = {"<|bos|>", "<|eos|>", "<|im_sta
 constexpr std::int32_t kNormalToken = 1;
 constexpr std::int32_t kControlToken = 3;
 
-constexpr char kChatTemplate[] =
-    "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n{% endfor %}"
-    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}";
-
 // Uniform between -limit and limit.
 float uniform(Rng& rng, float limit) { return limit * (static_cast<float>(rng.below(1U << 24U)) * 0x1p-23F - 1.0F); }
 
@@ -80,10 +76,8 @@ std::vector<std::string> byte_characters() {
 }
 
 void add_vocabulary(GgufWriter& writer, std::int32_t size) {
-  std::vector<std::string> tokens = byte_characters();
+  const std::vector<std::string> tokens = tiny_vocabulary(size);
   std::vector<std::int32_t> types(kBytes, kNormalToken);
-  for (const char* special : kSpecial) tokens.emplace_back(special);
-  while (tokens.size() < static_cast<std::size_t>(size)) tokens.push_back("<|unused_" + std::to_string(tokens.size()) + "|>");
   types.resize(tokens.size(), kControlToken);
   writer.add_string("tokenizer.ggml.model", "gpt2");
   writer.add_string("tokenizer.ggml.pre", "gpt-2");
@@ -93,7 +87,7 @@ void add_vocabulary(GgufWriter& writer, std::int32_t size) {
   writer.add_u32("tokenizer.ggml.bos_token_id", kBytes);
   writer.add_u32("tokenizer.ggml.eos_token_id", kBytes + 1);
   writer.add_bool("tokenizer.ggml.add_bos_token", false);
-  writer.add_string("tokenizer.chat_template", kChatTemplate);
+  writer.add_string("tokenizer.chat_template", kTinyChatTemplate);
 }
 
 void add_config(GgufWriter& writer, const TinyLlama& options) {
@@ -170,6 +164,14 @@ void add_layer(TensorWriter& tensors, const TinyLlama& options, std::int32_t lay
 
 }  // namespace
 
+std::vector<std::string> tiny_vocabulary(std::int32_t size) {
+  CHECK(size >= kBytes + static_cast<std::int32_t>(kSpecial.size()));
+  std::vector<std::string> tokens = byte_characters();
+  for (const char* special : kSpecial) tokens.emplace_back(special);
+  while (tokens.size() < static_cast<std::size_t>(size)) tokens.push_back("<|unused_" + std::to_string(tokens.size()) + "|>");
+  return tokens;
+}
+
 std::vector<std::byte> random_tensor(DType dtype, std::int64_t rows, std::int64_t cols, float deviation, std::uint64_t seed) {
   const std::optional<std::size_t> size = tensor_bytes(dtype, rows, cols);
   CHECK(size.has_value());
@@ -200,7 +202,6 @@ std::vector<std::byte> random_tensor(DType dtype, std::int64_t rows, std::int64_
 }
 
 GgufWriter tiny_llama_writer(const TinyLlama& options) {
-  CHECK(options.vocabulary >= kBytes + static_cast<std::int32_t>(kSpecial.size()));
   GgufWriter writer;
   add_config(writer, options);
   add_vocabulary(writer, options.vocabulary);

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "weights/tensor.h"
@@ -35,6 +36,12 @@ struct TinyLlama {
 GgufWriter tiny_llama_writer(const TinyLlama& options);
 std::vector<std::byte> tiny_llama_gguf(const TinyLlama& options);
 TempFile tiny_llama_file(const TinyLlama& options);
+
+// The names of the tokens, and what turns messages into text.
+std::vector<std::string> tiny_vocabulary(std::int32_t size);
+inline constexpr char kTinyChatTemplate[] =
+    "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}";
 
 // Random blocks of a format: numbers of about the given standard deviation.
 std::vector<std::byte> random_tensor(DType dtype, std::int64_t rows, std::int64_t cols, float deviation, std::uint64_t seed);

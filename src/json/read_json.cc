@@ -1,4 +1,4 @@
-#include "api/json_reader.h"
+#include "json/read_json.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 #include "base/check.h"
 
-namespace linnet::api {
+namespace linnet {
 namespace {
 
 // Receives the parser's events (the names are the library's) and builds the document. Unlike the library's own builder it checks
@@ -48,11 +48,13 @@ class TreeBuilder {
   }
   bool parse_error(std::size_t position, const std::string&, const Json::exception&) {
     return fail({ErrorCode::kInvalidArgument,
-                 "the body is not valid JSON in UTF-8; the trouble is at byte " + std::to_string(position),
+                 subject() + " is not valid JSON in UTF-8; the trouble is at byte " + std::to_string(position),
                  {}});
   }
 
  private:
+  std::string subject() const { return std::string(limits_.subject); }
+
   bool fail(Error error) {
     error_ = std::move(error);
     return false;
@@ -63,7 +65,7 @@ class TreeBuilder {
   bool open(Json container) {
     if (open_.size() == limits_.depth_max) {
       return fail({ErrorCode::kInvalidArgument,
-                   "the body has arrays or objects more than " + std::to_string(limits_.depth_max) + " deep",
+                   subject() + " has arrays or objects more than " + std::to_string(limits_.depth_max) + " deep",
                    {}});
     }
     Json* placed = place(std::move(container));
@@ -74,7 +76,7 @@ class TreeBuilder {
   // Where `value` is now. It stays there while it is open: its parent grows no further before it is closed.
   Json* place(Json value) {
     if (++elements_ > limits_.elements_max) {
-      fail({ErrorCode::kTooLarge, "the body has more than " + std::to_string(limits_.elements_max) + " JSON values", {}});
+      fail({ErrorCode::kTooLarge, subject() + " has more than " + std::to_string(limits_.elements_max) + " JSON values", {}});
       return nullptr;
     }
     if (open_.empty()) {
@@ -84,8 +86,9 @@ class TreeBuilder {
     if (open_.back()->is_array()) return &open_.back()->get_ref<Json::array_t&>().emplace_back(std::move(value));
     Json::object_t::Container& members = open_.back()->get_ref<Json::object_t&>();
     if (members.size() == limits_.object_keys_max) {
-      fail(
-          {ErrorCode::kTooLarge, "an object in the body has more than " + std::to_string(limits_.object_keys_max) + " keys", {}});
+      fail({ErrorCode::kTooLarge,
+            "an object in " + subject() + " has more than " + std::to_string(limits_.object_keys_max) + " keys",
+            {}});
       return nullptr;
     }
     return &members.emplace_back(std::move(key_), std::move(value)).second;
@@ -98,8 +101,8 @@ class TreeBuilder {
     const auto twice = std::adjacent_find(keys_.begin(), keys_.end());
     if (twice == keys_.end()) return true;
     const std::string name(*twice);
-    return fail(
-        {ErrorCode::kInvalidArgument, "an object in the body has two equal keys", name.size() <= 64 ? name : std::string()});
+    return fail({ErrorCode::kInvalidArgument, "an object in " + subject() + " has two equal keys",
+                 name.size() <= 64 ? name : std::string()});
   }
 
   const JsonLimits& limits_;
@@ -113,11 +116,13 @@ class TreeBuilder {
 
 }  // namespace
 
-Result<Json> read_json(std::string_view body, const JsonLimits& limits) {
-  if (body.empty()) return Error{ErrorCode::kInvalidArgument, "the body is empty; send a JSON object", {}};
+Result<Json> read_json(std::string_view text, const JsonLimits& limits) {
+  if (text.empty()) {
+    return Error{ErrorCode::kInvalidArgument, std::string(limits.subject) + " is empty; send a JSON object", {}};
+  }
   TreeBuilder builder(limits);
-  Json::sax_parse(body.begin(), body.end(), &builder, nlohmann::detail::input_format_t::json, /*strict=*/true);
+  Json::sax_parse(text.begin(), text.end(), &builder, nlohmann::detail::input_format_t::json, /*strict=*/true);
   return builder.take();
 }
 
-}  // namespace linnet::api
+}  // namespace linnet

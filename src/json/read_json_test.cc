@@ -1,4 +1,4 @@
-#include "api/json_reader.h"
+#include "json/read_json.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <random>
 #include <string>
 
-namespace linnet::api {
+namespace linnet {
 namespace {
 
 TEST(JsonReader, ReadsWhatTheLibraryReads) {
@@ -161,4 +161,4 @@ TEST(JsonReader, TheWidestDocumentIsTakenAndNoWiderOne) {
 }
 
 }  // namespace
-}  // namespace linnet::api
+}  // namespace linnet
