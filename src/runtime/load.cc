@@ -1,4 +1,5 @@
 // TextEngine::load: a model file to a running engine.
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -8,10 +9,12 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "backends/cpu/executor.h"
 #include "backends/mlx/executor.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "engine/admission.h"
 #include "linnet/text_engine.h"
 #include "runtime/load_vocabulary.h"
@@ -19,6 +22,7 @@
 #include "text/chat_template.h"
 #include "text/tokenizer.h"
 #include "weights/model_file.h"
+#include "weights/text_folder.h"
 
 namespace linnet {
 namespace {
@@ -29,11 +33,21 @@ Result<std::string> read_text_file(const std::string& path) {
   return std::string(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
 }
 
+Result<Tokenizer> load_tokenizer(const ModelFile& file) {
+  if (file.gguf() != nullptr) {
+    LINNET_ASSIGN(const Vocabulary vocabulary, load_gguf_vocabulary(*file.gguf()));
+    return Tokenizer::from_vocabulary(vocabulary);
+  }
+  LINNET_ASSIGN(const TextFolder folder, read_text_folder(file.path()));
+  return Tokenizer::from_json(folder.tokenizer_json, folder.tokenizer_config_json);
+}
+
 // What the model says in text: tokenizer, template, end tokens.
 Result<ModelText> load_text(const ModelFile& file, const LoadOptions& options) {
-  LINNET_ASSIGN(const Vocabulary vocabulary, load_gguf_vocabulary(*file.gguf()));
-  LINNET_ASSIGN(Tokenizer tokenizer, Tokenizer::from_vocabulary(vocabulary));
-  ModelText text{.tokenizer = std::move(tokenizer), .chat_template = {}, .end_tokens = file.generation().end_tokens};
+  LINNET_ASSIGN(Tokenizer tokenizer, load_tokenizer(file));
+  std::vector<TokenId> ends = file.generation().end_tokens;
+  if (tokenizer.eos() && std::find(ends.begin(), ends.end(), *tokenizer.eos()) == ends.end()) ends.push_back(*tokenizer.eos());
+  ModelText text{.tokenizer = std::move(tokenizer), .chat_template = {}, .end_tokens = std::move(ends)};
   std::string source(file.chat_template());
   if (!options.chat_template_file.empty()) {
     LINNET_ASSIGN(source, read_text_file(options.chat_template_file));
@@ -123,6 +137,7 @@ Result<std::unique_ptr<TextEngine>> TextEngine::load(const LoadOptions& options)
   LINNET_RETURN_IF_ERROR(check_options(options));
   LINNET_ASSIGN(const BackendKind backend, choose_backend(options));
   LINNET_ASSIGN(const std::unique_ptr<ModelFile> file, open_model_file(options.model));
+  for (const std::string& warning : file->warnings()) log_warning(warning);
   // The tokenizer is built beside the repacking of weights; both only read the file.
   std::future<Result<ModelText>> text = std::async(std::launch::async, [&] { return load_text(*file, options); });
   Result<LoadedExecutor> executor = backend == BackendKind::kMlx ? load_mlx(*file, options) : load_cpu(*file, options);
@@ -133,7 +148,7 @@ Result<std::unique_ptr<TextEngine>> TextEngine::load(const LoadOptions& options)
   const SamplingParams sampling = overridden(overridden({}, file->generation().sampling), options.sampling);
   LINNET_RETURN_IF_ERROR(check_sampling(sampling));
   ModelCard card = std::move(executor->card);
-  card.id = std::filesystem::path(options.model).stem().string();
+  card.id = file->gguf() != nullptr ? std::filesystem::path(options.model).stem().string() : file->name();
   card.architecture = file->config().architecture;
   card.created = SystemClock().unix_time().count();
   card.context = executor->executor->info().context_max;

@@ -42,6 +42,18 @@ Error context_error(std::int64_t context, const KvLayout& layout, const MemoryLe
           "--context"};
 }
 
+// What the kernels would leave out of the arithmetic without a word.
+Status check_offered(const ModelFile& file) {
+  const auto refuse = [&](const std::string& what) {
+    return Error{ErrorCode::kUnsupported, file.path() + ": " + what + " not offered by the CPU backend; use --backend mlx",
+                 "--backend"};
+  };
+  const ModelConfig& config = file.config();
+  if (config.attention_bias || config.mlp_bias) return refuse("biases are");
+  if (config.rope.kind != RopeKind::kDefault) return refuse("scaled rotary positions are");
+  return {};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<CpuExecutor>> CpuExecutor::create(const ModelFile& file, const CpuExecutorOptions& options) {
@@ -65,6 +77,7 @@ Result<std::unique_ptr<CpuExecutor>> CpuExecutor::create(const ModelFile& file, 
 }
 
 Status CpuExecutor::load_weights(const ModelFile& file, MemoryLeft& memory) {
+  LINNET_RETURN_IF_ERROR(check_offered(file));
   WeightLoader count(file, *kernels_, nullptr);
   LINNET_RETURN_IF_ERROR(bind_model<Ops>(file.config(), count));
   LINNET_RETURN_IF_ERROR(memory.take(count.bytes(), "weights"));
