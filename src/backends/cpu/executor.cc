@@ -44,14 +44,9 @@ Error context_error(std::int64_t context, const KvLayout& layout, const MemoryLe
 
 // What the kernels would leave out of the arithmetic without a word.
 Status check_offered(const ModelFile& file) {
-  const auto refuse = [&](const std::string& what) {
-    return Error{ErrorCode::kUnsupported, file.path() + ": " + what + " not offered by the CPU backend; use --backend mlx",
-                 "--backend"};
-  };
-  const ModelConfig& config = file.config();
-  if (config.attention_bias || config.mlp_bias) return refuse("biases are");
-  if (config.rope.kind != RopeKind::kDefault) return refuse("scaled rotary positions are");
-  return {};
+  if (file.config().rope.kind == RopeKind::kDefault) return {};
+  return Error{ErrorCode::kUnsupported,
+               file.path() + ": scaled rotary positions are not offered by the CPU backend; use --backend mlx", "--backend"};
 }
 
 }  // namespace
