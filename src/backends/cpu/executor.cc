@@ -42,13 +42,6 @@ Error context_error(std::int64_t context, const KvLayout& layout, const MemoryLe
           "--context"};
 }
 
-// What the kernels would leave out of the arithmetic without a word.
-Status check_offered(const ModelFile& file) {
-  if (file.config().rope.kind == RopeKind::kDefault) return {};
-  return Error{ErrorCode::kUnsupported,
-               file.path() + ": scaled rotary positions are not offered by the CPU backend; use --backend mlx", "--backend"};
-}
-
 }  // namespace
 
 Result<std::unique_ptr<CpuExecutor>> CpuExecutor::create(const ModelFile& file, const CpuExecutorOptions& options) {
@@ -72,7 +65,6 @@ Result<std::unique_ptr<CpuExecutor>> CpuExecutor::create(const ModelFile& file, 
 }
 
 Status CpuExecutor::load_weights(const ModelFile& file, MemoryLeft& memory) {
-  LINNET_RETURN_IF_ERROR(check_offered(file));
   WeightLoader count(file, *kernels_, nullptr);
   LINNET_RETURN_IF_ERROR(bind_model<Ops>(file.config(), count));
   LINNET_RETURN_IF_ERROR(memory.take(count.bytes(), "weights"));
