@@ -30,8 +30,11 @@ struct ChatPrompt {
   std::vector<std::string> fallback_messages_json;
 };
 
+// Raw text, token ids, or a conversation.
+using TextPrompt = std::variant<std::string, std::vector<TokenId>, ChatPrompt>;
+
 struct TextRequest {
-  std::variant<std::string, std::vector<TokenId>, ChatPrompt> prompt;  // raw text, token ids, or a conversation
+  TextPrompt prompt;
   SamplingOverrides sampling;
   std::optional<std::int32_t> max_tokens;
   std::vector<std::string> stop;  // generation ends before the first of these in the text; empty strings are ignored
@@ -129,6 +132,8 @@ class TextEngine {
   // Text to ids as a prompt would be, with the special tokens that the tokenizer adds by itself.
   virtual Result<std::vector<TokenId>> tokenize(std::string_view text) const = 0;
   virtual std::string detokenize(std::span<const TokenId> tokens) const = 0;
+  // What submit() would give the engine to read.
+  virtual Result<std::vector<TokenId>> prompt_tokens(const TextPrompt& prompt) const = 0;
   // The conversation as the model will see it.
   virtual Result<std::string> render(const ChatPrompt& prompt) const = 0;
   virtual EngineStats stats() const = 0;

@@ -6,27 +6,15 @@
 #include <utility>
 
 #include "api/object_reader.h"
+#include "api/prompt_messages.h"
 
 namespace linnet::api {
 namespace {
 
 constexpr std::array<std::string_view, 5> kRoles = {"system", "developer", "user", "assistant", "tool"};
 
-std::string indexed(std::string_view path, std::size_t index) { return std::string(path) + "[" + std::to_string(index) + "]"; }
-
-Error missing(std::string path, std::string_view what) {
-  std::string message = path + " is missing; it must be " + std::string(what);
-  return {ErrorCode::kInvalidArgument, std::move(message), std::move(path)};
-}
-
-Result<std::string> required_string(ObjectReader& reader, std::string_view name) {
-  LINNET_ASSIGN(std::optional<std::string> value, reader.string(name));
-  if (!value) return missing(reader.path_of(name), "a string");
-  return *std::move(value);
-}
-
 Result<std::string> read_role(ObjectReader& message) {
-  LINNET_ASSIGN(std::string role, required_string(message, "role"));
+  LINNET_ASSIGN(std::string role, message.required_string("role"));
   if (std::find(kRoles.begin(), kRoles.end(), role) == kRoles.end()) {
     return wrong_value(message.path_of("role"), "system, developer, user, assistant or tool", Json(role));
   }
@@ -37,12 +25,13 @@ Result<std::string> read_role(ObjectReader& message) {
 Result<std::string> read_text_part(const Json& part, const std::string& path) {
   if (!part.is_object()) return wrong_value(path, "an object with a type", part);
   ObjectReader reader(part, path);
-  LINNET_ASSIGN(const std::string type, required_string(reader, "type"));
-  if (type != "text") {
+  LINNET_ASSIGN(const std::string type, reader.required_string("type"));
+  if (type == "refusal") return reader.required_string("refusal");
+  if (type != "text" && type != "input_text" && type != "output_text") {
     return Error{ErrorCode::kUnsupported, path + " has the type " + describe(Json(type)) + "; only \"text\" is offered",
                  path + ".type"};
   }
-  return required_string(reader, "text");
+  return reader.required_string("text");
 }
 
 // `optional`: the role may go without.
@@ -50,7 +39,7 @@ Result<std::string> read_content(ObjectReader& message, bool optional) {
   const Json* content = message.find("content");
   const std::string path = message.path_of("content");
   if (content == nullptr) {
-    if (!optional) return missing(path, "a string or an array of text parts");
+    if (!optional) return missing_value(path, "a string or an array of text parts");
     return std::string();
   }
   if (content->is_string()) return content->get<std::string>();
@@ -63,13 +52,6 @@ Result<std::string> read_content(ObjectReader& message, bool optional) {
   return text;
 }
 
-// The object that `arguments` holds as text, or the text itself if it holds none.
-Json read_arguments(std::string arguments) {
-  Result<Json> parsed = read_json(arguments);
-  if (parsed.ok() && parsed->is_object()) return *std::move(parsed);
-  return Json(std::move(arguments));
-}
-
 Result<Json> read_tool_call(const Json& call, const std::string& path) {
   if (!call.is_object()) return wrong_value(path, "an object", call);
   ObjectReader reader(call, path);
@@ -77,15 +59,12 @@ Result<Json> read_tool_call(const Json& call, const std::string& path) {
   LINNET_ASSIGN(const std::optional<std::string> type, reader.string("type"));
   if (type && *type != "function") return wrong_value(path + ".type", "\"function\"", Json(*type));
   const Json* function = reader.find("function");
-  if (function == nullptr) return missing(path + ".function", "an object");
+  if (function == nullptr) return missing_value(path + ".function", "an object");
   if (!function->is_object()) return wrong_value(path + ".function", "an object", *function);
   ObjectReader inner(*function, path + ".function");
-  LINNET_ASSIGN(std::string name, required_string(inner, "name"));
-  LINNET_ASSIGN(std::string arguments, required_string(inner, "arguments"));
-  Json result = {{"type", "function"},
-                 {"function", {{"name", std::move(name)}, {"arguments", read_arguments(std::move(arguments))}}}};
-  if (id) result["id"] = *id;
-  return result;
+  LINNET_ASSIGN(std::string name, inner.required_string("name"));
+  LINNET_ASSIGN(std::string arguments, inner.required_string("arguments"));
+  return tool_call(id.value_or(""), std::move(name), read_arguments(std::move(arguments)));
 }
 
 Status read_tool_calls(ObjectReader& message, Json& result) {
@@ -125,26 +104,26 @@ Result<Json> read_message(const Json& message, std::size_t index, std::vector<st
     LINNET_ASSIGN(std::optional<std::string> value, reader.string(name));
     if (value) result[std::string(name)] = *std::move(value);
   }
+  LINNET_ASSIGN(std::optional<std::string> reasoning, reader.string("reasoning"));  // the same under its other name
+  if (reasoning && !result.contains("reasoning_content")) result["reasoning_content"] = *std::move(reasoning);
   LINNET_RETURN_IF_ERROR(read_tool_calls(reader, result));
   LINNET_RETURN_IF_ERROR(refuse_unsupported(reader));
   for (const std::string_view name : {"refusal", "annotations", "id", "cache_control"}) reader.accept(name);  // without effect
-  for (const std::string& unknown : reader.unknown()) {
-    std::string shown = "messages[]" + unknown.substr(path.size());
-    if (std::find(ignored.begin(), ignored.end(), shown) == ignored.end()) ignored.push_back(std::move(shown));
-  }
+  ignore_in_element(reader.unknown(), path, ignored);
   return result;
 }
 
 }  // namespace
 
-Result<std::string> read_messages(const Json& messages, std::vector<std::string>& ignored) {
+Status read_messages(const Json& messages, ChatPrompt& prompt, std::vector<std::string>& ignored) {
   if (!messages.is_array() || messages.empty()) return wrong_value("messages", "an array of at least one message", messages);
   Json result = Json::array();
   for (std::size_t i = 0; i < messages.size(); ++i) {
     LINNET_ASSIGN(Json message, read_message(messages[i], i, ignored));
     result.push_back(std::move(message));
   }
-  return result.dump();
+  set_messages(result, prompt);
+  return {};
 }
 
 }  // namespace linnet::api

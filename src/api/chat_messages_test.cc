@@ -17,6 +17,11 @@ TEST(ChatMessages, Shapes) {
       {R"([{"content":"hi","role":"developer"}])", R"([{"role":"system","content":"hi"}])"},
       {R"([{"role":"user","content":[{"type":"text","text":"a "},{"type":"text","text":"b"}]}])",
        R"([{"role":"user","content":"a b"}])"},
+      {R"([{"role":"user","content":[{"type":"input_text","text":"a"}]},{"role":"assistant","content":[{"type":"output_text","text":"b"}]}])",
+       R"([{"role":"user","content":"a"},{"role":"assistant","content":"b"}])"},
+      {R"([{"role":"assistant","content":[{"type":"refusal","refusal":"no"}],"reasoning":"why"}])",
+       R"([{"role":"assistant","content":"no","reasoning_content":"why"}])"},
+      {R"([{"role":"tool","tool_call_id":"a1"}])", R"([{"role":"tool","content":"","tool_call_id":"a1"}])"},
       {R"([{"role":"user","content":[]}])", R"([{"role":"user","content":""}])"},
       {R"([{"role":"user","content":""}])", R"([{"role":"user","content":""}])"},
       {R"([{"role":"assistant","content":null}])", R"([{"role":"assistant","content":""}])"},
@@ -34,9 +39,10 @@ TEST(ChatMessages, Shapes) {
   };
   for (const Row& row : rows) {
     std::vector<std::string> ignored;
-    const Result<std::string> read = read_messages(Json::parse(row.messages), ignored);
+    ChatPrompt prompt;
+    const Status read = read_messages(Json::parse(row.messages), prompt, ignored);
     ASSERT_TRUE(read.ok()) << row.messages << read.error().message;
-    EXPECT_EQ(*read, row.expected) << row.messages;
+    EXPECT_EQ(prompt.messages_json, row.expected) << row.messages;
     EXPECT_TRUE(ignored.empty()) << row.messages;
   }
 }
@@ -76,7 +82,8 @@ TEST(ChatMessages, ErrorsNameMessageAndField) {
   };
   for (const Row& row : rows) {
     std::vector<std::string> ignored;
-    const Result<std::string> read = read_messages(Json::parse(row.messages), ignored);
+    ChatPrompt prompt;
+    const Status read = read_messages(Json::parse(row.messages), prompt, ignored);
     ASSERT_FALSE(read.ok()) << row.messages;
     EXPECT_EQ(read.error().param, row.param) << row.messages;
     EXPECT_NE(read.error().message.find(row.contains), std::string::npos) << row.messages << read.error().message;
@@ -86,7 +93,8 @@ TEST(ChatMessages, ErrorsNameMessageAndField) {
 TEST(ChatMessages, UnknownFieldsAreNamedOnce) {
   std::vector<std::string> ignored;
   const Json messages = Json::parse(R"([{"role":"user","content":"a","foo":1},{"role":"user","content":"b","foo":2,"bar":3}])");
-  ASSERT_TRUE(read_messages(messages, ignored).ok());
+  ChatPrompt prompt;
+  ASSERT_TRUE(read_messages(messages, prompt, ignored).ok());
   EXPECT_EQ(ignored, (std::vector<std::string>{"messages[].foo", "messages[].bar"}));
 }
 

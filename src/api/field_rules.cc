@@ -40,7 +40,6 @@ constexpr Unsupported kUnsupported[] = {
     {"allowed_token_ids", Neutral::kEmpty},
     {"include_stop_str_in_output", Neutral::kFalse},
     {"skip_special_tokens", Neutral::kTrue},
-    {"thinking_token_budget", Neutral::kNothing},
     // tools, structure
     {"tools", Neutral::kEmpty},
     {"tool_choice", Neutral::kNoneOrAuto},
@@ -63,8 +62,6 @@ constexpr Unsupported kUnsupported[] = {
     {"truncate_prompt_tokens", Neutral::kNothing},
     {"chat_template", Neutral::kNothing},
     {"role_mapping", Neutral::kNothing},
-    {"reasoning_format", Neutral::kNone},
-    {"reasoning_effort", Neutral::kNone},
     {"reasoning", Neutral::kNothing},
     {"thinking", Neutral::kNothing},
     {"verbosity", Neutral::kNothing},
@@ -167,6 +164,7 @@ std::string_view describe(Neutral neutral) {
 Status check_field_rules(ObjectReader& reader) {
   for (const std::string_view name : kWithoutEffect) reader.accept(name);
   for (const auto& [name, neutral] : kUnsupported) {
+    if (reader.knows(name)) continue;
     const Json* value = reader.find(name);
     if (value == nullptr || is_neutral(*value, neutral)) continue;
     const std::string path = reader.path_of(name);

@@ -62,6 +62,21 @@ Error wrong_value(std::string path, std::string_view expected, const Json& value
   return {ErrorCode::kInvalidArgument, std::move(message), std::move(path)};
 }
 
+Error missing_value(std::string path, std::string_view expected) {
+  std::string message = path + " is missing; it must be " + std::string(expected);
+  return {ErrorCode::kInvalidArgument, std::move(message), std::move(path)};
+}
+
+std::string indexed(std::string_view path, std::size_t index) { return std::string(path) + "[" + std::to_string(index) + "]"; }
+
+void ignore_in_element(const std::vector<std::string>& unknown, std::string_view path, std::vector<std::string>& ignored) {
+  const std::string_view list = path.substr(0, path.rfind('['));
+  for (const std::string& name : unknown) {
+    std::string shown = std::string(list) + "[]" + name.substr(path.size());
+    if (std::find(ignored.begin(), ignored.end(), shown) == ignored.end()) ignored.push_back(std::move(shown));
+  }
+}
+
 ObjectReader::ObjectReader(const Json& object, std::string path) : object_(object), path_(std::move(path)) {
   CHECK(object.is_object());
 }
@@ -71,6 +86,8 @@ std::string ObjectReader::path_of(std::string_view name) const {
 }
 
 void ObjectReader::accept(std::string_view name) { known_.push_back(name); }
+
+bool ObjectReader::knows(std::string_view name) const { return std::find(known_.begin(), known_.end(), name) != known_.end(); }
 
 const Json* ObjectReader::find(std::string_view name) {
   accept(name);
@@ -111,10 +128,16 @@ Result<std::optional<std::string>> ObjectReader::string(std::string_view name) {
   return std::optional(value->get<std::string>());
 }
 
+Result<std::string> ObjectReader::required_string(std::string_view name) {
+  LINNET_ASSIGN(std::optional<std::string> value, string(name));
+  if (!value) return missing_value(path_of(name), "a string");
+  return *std::move(value);
+}
+
 std::vector<std::string> ObjectReader::unknown() const {
   std::vector<std::string> names;
   for (const auto& [name, value] : object_.items()) {
-    if (std::find(known_.begin(), known_.end(), name) == known_.end()) names.push_back(path_of(name));
+    if (!knows(name)) names.push_back(path_of(name));
   }
   return names;
 }

@@ -33,11 +33,13 @@ class ObjectReader {
 
   const Json* find(std::string_view name);  // null if absent
   void accept(std::string_view name);       // known, whatever it holds
+  bool knows(std::string_view name) const;  // was asked for
 
   Result<std::optional<bool>> boolean(std::string_view name);
   Result<std::optional<double>> number(std::string_view name, const NumberRange& range);  // integers too
   Result<std::optional<std::int64_t>> integer(std::string_view name, const IntegerRange& range);
   Result<std::optional<std::string>> string(std::string_view name);
+  Result<std::string> required_string(std::string_view name);
 
   // Paths of the fields that nobody asked for.
   std::vector<std::string> unknown() const;
@@ -54,5 +56,15 @@ std::string describe(const Json& value);
 
 // `path` must be `expected`, not `value`.
 Error wrong_value(std::string path, std::string_view expected, const Json& value);
+
+// `path` is missing; it must be `expected`.
+Error missing_value(std::string path, std::string_view expected);
+
+// "path[3]"
+std::string indexed(std::string_view path, std::size_t index);
+
+// The paths in `unknown` that lie in the element `path` of a list join `ignored` without the element's number:
+// "messages[].field", each once.
+void ignore_in_element(const std::vector<std::string>& unknown, std::string_view path, std::vector<std::string>& ignored);
 
 }  // namespace linnet::api

@@ -19,7 +19,7 @@ Result<ParsedRequest> parse_chat(std::string_view body, const ParseOptions& opti
   if (messages == nullptr) {
     return Error{ErrorCode::kInvalidArgument, "messages is missing; it must be an array of at least one message", "messages"};
   }
-  LINNET_ASSIGN(prompt.messages_json, read_messages(*messages, parsed.ignored));
+  LINNET_RETURN_IF_ERROR(read_messages(*messages, prompt, parsed.ignored));
   if (const Json* arguments = reader.find("chat_template_kwargs")) {
     if (!arguments->is_object()) return wrong_value("chat_template_kwargs", "an object", *arguments);
     if (!arguments->empty()) prompt.template_args_json = arguments->dump();

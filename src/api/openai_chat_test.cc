@@ -115,7 +115,6 @@ TEST(OpenAiChat, WhatIsNotOfferedIsNamed) {
       {"functions", "[{}]"},
       {"continue_final_message", "true"},
       {"modalities", R"(["text","audio"])"},
-      {"reasoning_effort", "\"high\""},
       {"guided_json", "{}"},
       {"adapters", "\"x\""},
   };

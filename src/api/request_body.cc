@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "api/field_rules.h"
+#include "api/reasoning_fields.h"
 #include "api/sampling_fields.h"
 
 namespace linnet::api {
@@ -18,6 +19,7 @@ Result<Json> read_body(std::string_view body) {
 
 Status read_common_fields(ObjectReader& reader, ParsedRequest& parsed) {
   LINNET_RETURN_IF_ERROR(read_sampling_fields(reader, parsed));
+  LINNET_RETURN_IF_ERROR(read_reasoning_fields(reader, parsed));
   return check_field_rules(reader);
 }
 

@@ -49,31 +49,6 @@ Status read_max_tokens(ObjectReader& reader, TextRequest& request) {
   return {};
 }
 
-Status read_stop(ObjectReader& reader, std::vector<std::string>& stop) {
-  const Json* value = reader.find("stop");
-  if (value == nullptr) return {};
-  if (value->is_string()) {
-    stop.push_back(value->get<std::string>());
-  } else if (value->is_array()) {
-    for (std::size_t i = 0; i < value->size(); ++i) {
-      const Json& entry = (*value)[i];
-      if (!entry.is_string()) return wrong_value("stop[" + std::to_string(i) + "]", "a string", entry);
-      stop.push_back(entry.get<std::string>());
-    }
-  } else {
-    return wrong_value("stop", "a string or an array of strings", *value);
-  }
-  std::size_t bytes = 0;
-  for (const std::string& text : stop) bytes += text.size();
-  if (stop.size() > kStopStringsMax || bytes > kStopBytesMax) {
-    return Error{ErrorCode::kInvalidArgument,
-                 "stop has " + std::to_string(stop.size()) + " strings of " + std::to_string(bytes) + " bytes; at most " +
-                     std::to_string(kStopStringsMax) + " of " + std::to_string(kStopBytesMax) + " bytes together are taken",
-                 "stop"};
-  }
-  return {};
-}
-
 Status read_stream(ObjectReader& reader, ParsedRequest& parsed) {
   LINNET_ASSIGN(const auto stream, reader.boolean("stream"));
   parsed.stream = stream.value_or(false);
@@ -90,13 +65,33 @@ Status read_stream(ObjectReader& reader, ParsedRequest& parsed) {
 
 }  // namespace
 
+Status read_stop_strings(const Json& value, const std::string& path, std::vector<std::string>& stop) {
+  if (value.is_string()) {
+    stop.push_back(value.get<std::string>());
+  } else if (value.is_array()) {
+    for (std::size_t i = 0; i < value.size(); ++i) {
+      if (!value[i].is_string()) return wrong_value(indexed(path, i), "a string", value[i]);
+      stop.push_back(value[i].get<std::string>());
+    }
+  } else {
+    return wrong_value(path, "a string or an array of strings", value);
+  }
+  std::size_t bytes = 0;
+  for (const std::string& text : stop) bytes += text.size();
+  if (stop.size() <= kStopStringsMax && bytes <= kStopBytesMax) return {};
+  return Error{ErrorCode::kInvalidArgument,
+               path + " has " + std::to_string(stop.size()) + " strings of " + std::to_string(bytes) + " bytes; at most " +
+                   std::to_string(kStopStringsMax) + " of " + std::to_string(kStopBytesMax) + " bytes together are taken",
+               path};
+}
+
 Status read_sampling_fields(ObjectReader& reader, ParsedRequest& parsed) {
   LINNET_ASSIGN(const auto model, reader.string("model"));
   parsed.model = model.value_or("");
   LINNET_RETURN_IF_ERROR(read_stream(reader, parsed));
   LINNET_RETURN_IF_ERROR(read_sampling(reader, parsed.request.sampling));
   LINNET_RETURN_IF_ERROR(read_max_tokens(reader, parsed.request));
-  LINNET_RETURN_IF_ERROR(read_stop(reader, parsed.request.stop));
+  if (const Json* stop = reader.find("stop")) LINNET_RETURN_IF_ERROR(read_stop_strings(*stop, "stop", parsed.request.stop));
   LINNET_ASSIGN(const auto ignore_eos, reader.boolean("ignore_eos"));
   parsed.request.ignore_eos = ignore_eos.value_or(false);
   LINNET_ASSIGN(const auto priority, reader.integer("priority", {.min = kInt32Min, .max = kInt32Max}));

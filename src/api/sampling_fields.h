@@ -13,4 +13,7 @@ inline constexpr std::size_t kStopBytesMax = 16 * 1024;  // all of them together
 // Reads them into `parsed`, whose prompt is left alone. Unknown fields inside stream_options are added to `parsed.ignored`.
 Status read_sampling_fields(ObjectReader& reader, ParsedRequest& parsed);
 
+// A string or an array of strings, added to `stop`. `path`: what errors call it.
+Status read_stop_strings(const Json& value, const std::string& path, std::vector<std::string>& stop);
+
 }  // namespace linnet::api

@@ -49,19 +49,28 @@ Result<std::string> LoadedModel::render(const ChatPrompt& prompt) const {
   const auto name_of = [this](std::optional<TokenId> token) {
     return token ? std::string(text_.tokenizer.token_name(*token)) : std::string();
   };
-  return text_.chat_template->render({.messages_json = prompt.messages_json,
-                                      .tools_json = prompt.tools_json,
-                                      .extra_json = prompt.template_args_json,
-                                      .bos_token = name_of(text_.tokenizer.bos()),
-                                      .eos_token = name_of(text_.tokenizer.eos()),
-                                      .add_generation_prompt = prompt.add_generation_prompt,
-                                      .unix_time = clock_.unix_time().count()});
+  const auto render_messages = [&](const std::string& messages_json) {
+    return text_.chat_template->render({.messages_json = messages_json,
+                                        .tools_json = prompt.tools_json,
+                                        .extra_json = prompt.template_args_json,
+                                        .bos_token = name_of(text_.tokenizer.bos()),
+                                        .eos_token = name_of(text_.tokenizer.eos()),
+                                        .add_generation_prompt = prompt.add_generation_prompt,
+                                        .unix_time = clock_.unix_time().count()});
+  };
+  Result<std::string> rendered = render_messages(prompt.messages_json);
+  for (const std::string& messages_json : prompt.fallback_messages_json) {
+    if (rendered.ok() || rendered.error().code != ErrorCode::kInvalidArgument) break;
+    Result<std::string> retried = render_messages(messages_json);
+    if (retried.ok()) return retried;
+  }
+  return rendered;
 }
 
-Result<std::vector<TokenId>> LoadedModel::prompt_tokens(const TextRequest& request) const {
-  if (const auto* tokens = std::get_if<std::vector<TokenId>>(&request.prompt)) return *tokens;
-  if (const auto* text = std::get_if<std::string>(&request.prompt)) return tokenize(*text);
-  LINNET_ASSIGN(const std::string rendered, render(std::get<ChatPrompt>(request.prompt)));
+Result<std::vector<TokenId>> LoadedModel::prompt_tokens(const TextPrompt& prompt) const {
+  if (const auto* tokens = std::get_if<std::vector<TokenId>>(&prompt)) return *tokens;
+  if (const auto* text = std::get_if<std::string>(&prompt)) return tokenize(*text);
+  LINNET_ASSIGN(const std::string rendered, render(std::get<ChatPrompt>(prompt)));
   return text_.tokenizer.encode(rendered, {.add_special = false, .parse_special = true});  // a template writes its own BOS
 }
 
@@ -72,7 +81,7 @@ SamplingParams LoadedModel::sampling_of(const SamplingOverrides& asked) {
 }
 
 Result<TextStream> LoadedModel::submit(TextRequest request) {
-  LINNET_ASSIGN(std::vector<TokenId> prompt, prompt_tokens(request));
+  LINNET_ASSIGN(std::vector<TokenId> prompt, prompt_tokens(request.prompt));
   const auto prompt_count = static_cast<std::int32_t>(prompt.size());
   Request engine_request{.prompt = std::move(prompt),
                          .sampling = sampling_of(request.sampling),

@@ -41,12 +41,12 @@ class LoadedModel final : public TextEngine {
   Result<RequestHandle> submit_tokens(Request request) override { return engine_.submit(std::move(request)); }
   Result<std::vector<TokenId>> tokenize(std::string_view text) const override;
   std::string detokenize(std::span<const TokenId> tokens) const override;
+  Result<std::vector<TokenId>> prompt_tokens(const TextPrompt& prompt) const override;
   Result<std::string> render(const ChatPrompt& prompt) const override;
   EngineStats stats() const override { return engine_.stats(); }
   void stop() override { engine_.stop(); }
 
  private:
-  Result<std::vector<TokenId>> prompt_tokens(const TextRequest& request) const;
   SamplingParams sampling_of(const SamplingOverrides& asked);
 
   ModelCard card_;

@@ -2,11 +2,18 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <functional>
 #include <optional>
 #include <utility>
 #include <variant>
 
+#include "api/anthropic_request.h"
+#include "api/anthropic_stream.h"
 #include "api/errors.h"
+#include "api/openai_chat.h"
+#include "api/openai_completions.h"
+#include "api/reasoning_fields.h"
 #include "base/log.h"
 
 namespace linnet {
@@ -25,6 +32,7 @@ constexpr std::array<std::string_view, 5> kBodyTypes = {"", "application/json", 
                                                         "application/x-www-form-urlencoded"};
 
 constexpr std::size_t kIgnoredShownMax = 20;
+constexpr std::size_t kAsideBytesMin = 32 * 1024;  // bodies from here on: a millisecond or more of work
 
 std::optional<Error> check_body_type(const http::Request& request) {
   const std::string type = request.media_type();
@@ -51,9 +59,31 @@ std::string header_list(const std::vector<std::string>& names) {
   return list;
 }
 
-Task<> send_error(ResponseWriter& writer, const Error& error) {
-  Response response = error_response(error);
+Task<> send_error(ResponseWriter& writer, const Error& error, api::ErrorShape shape) {
+  Response response = error_response(error, shape);
   co_await writer.send(std::move(response));
+}
+
+// A body that was understood, and who answers it.
+struct Understood {
+  api::ParsedRequest parsed;
+  TextEngine* engine;
+};
+
+Result<Understood> understand(const RouteContext& context, const TextProtocol& protocol, const http::Request& request) {
+  LINNET_ASSIGN(api::ParsedRequest parsed, protocol.parse(request.body, {.strict = context.strict}));
+  LINNET_ASSIGN(TextEngine* const engine, find_engine(context, parsed.model, ModelMatch::kAnyIfAlone));
+  LINNET_RETURN_IF_ERROR(api::apply_reasoning(engine->model(), parsed));
+  return Understood{std::move(parsed), engine};
+}
+
+// `work` here if the body is small, aside if it is large.
+Task<> run_by_size(const http::Request& request, ResponseWriter& writer, std::function<void()> work) {
+  if (request.body.size() < kAsideBytesMin) {
+    work();
+  } else {
+    co_await writer.run_aside(std::move(work));
+  }
 }
 
 // An answer that did not come to its own end.
@@ -63,30 +93,52 @@ std::optional<Error> failure_of(const FinishEvent& finish) {
   return std::nullopt;
 }
 
+// Has `work` done with the body, which is then dropped; what went wrong has been answered.
+Task<Status> accept(const TextProtocol& protocol, http::Request& request, ResponseWriter& writer, std::function<Status()> work) {
+  const std::optional<Error> wrong_type = check_body_type(request);
+  if (wrong_type) {
+    Response response = error_response(*wrong_type, protocol.errors);
+    response.status = 415;
+    co_await writer.send(std::move(response));
+    co_return Status(*wrong_type);
+  }
+  Status status;
+  std::function<void()> run = [&] { status = work(); };
+  co_await run_by_size(request, writer, std::move(run));
+  request.drop_body();
+  if (!status.ok()) {
+    const Error error = status.error();
+    co_await send_error(writer, error, protocol.errors);
+  }
+  co_return status;
+}
+
 // One answer under way. Dropping it cancels the request.
 class Answer {
  public:
   Answer(const RouteContext& context, const TextProtocol& protocol, const http::Request& request, ResponseWriter& writer,
-         TextStream stream, const api::ParsedRequest& parsed, const ModelCard& card)
+         TextStream stream, const Understood& understood)
       : context_(context),
         protocol_(protocol),
         request_(request),
         writer_(writer),
         stream_(std::move(stream)),
+        parsed_(understood.parsed),
         signal_(writer.make_signal()) {
     head_ = {.id = std::string(protocol.id_prefix) + context.ids->next(),
              .created = context.clock->unix_time().count(),
-             .model = card.id};
-    if (!parsed.ignored.empty()) headers_.push_back({"x-linnet-ignored", header_list(parsed.ignored)});
+             .model = understood.engine->model().id};
+    if (!parsed_.ignored.empty()) headers_.push_back({"x-linnet-ignored", header_list(parsed_.ignored)});
     stream_.on_ready(signal_.notifier());
   }
 
   Task<> send_whole() {
-    std::string text;
+    TextAnswer text;
     for (;;) {
-      const std::optional<FinishEvent> finish = collect_ready(text);
+      std::optional<FinishEvent> finish = collect_ready(text);
       if (finish) {
-        Response response = whole_reply(text, *finish);
+        text.finish = *std::move(finish);
+        Response response = whole_reply(text);
         co_await writer_.send(std::move(response));
         co_return;
       }
@@ -99,13 +151,13 @@ class Answer {
   }
 
   // The first event decides on the status: an answer that fails before its first text is an HTTP error, not a broken stream.
-  Task<> send_stream(bool include_usage) {
-    api::OpenAiStream encoder = protocol_.stream(head_, include_usage);
+  Task<> send_stream() {
+    StreamEncoder encoder = protocol_.stream(head_, parsed_, stream_.prompt_tokens());
     for (;;) {
       const std::optional<FinishEvent> finish = encode_ready(encoder);
       if (finish && failure_of(*finish) && !writer_.started() && encoder.empty()) {
         const Error error = *failure_of(*finish);
-        co_await send_error(writer_, error);
+        co_await send_error(writer_, error, protocol_.errors);
         co_return;
       }
       if (finish) encode_end(encoder, *finish);
@@ -123,17 +175,18 @@ class Answer {
 
  private:
   // Encodes what is there now; the final event, if it has come.
-  std::optional<FinishEvent> encode_ready(api::OpenAiStream& encoder) {
+  std::optional<FinishEvent> encode_ready(StreamEncoder& encoder) {
     while (std::optional<TextEvent> event = stream_.try_next()) {
       const auto* delta = std::get_if<TextDelta>(&*event);
       if (delta == nullptr) return std::get<FinishEvent>(*event);
       begin_once(encoder);
-      encoder.delta(delta->text);
+      text_begun_ = true;
+      encoder.delta(*delta);
     }
     return std::nullopt;
   }
 
-  void encode_end(api::OpenAiStream& encoder, const FinishEvent& finish) {
+  void encode_end(StreamEncoder& encoder, const FinishEvent& finish) {
     const std::optional<Error> failure = failure_of(finish);
     if (failure) {
       log_warning("request " + request_.id + " failed: " + failure->message);
@@ -142,18 +195,23 @@ class Answer {
     }
     begin_once(encoder);
     encoder.finish(finish);
+    log_finish(finish);
   }
 
-  void encode_keep_alive(api::OpenAiStream& encoder) {
+  // Before the first text it says what is waited for.
+  void encode_keep_alive(StreamEncoder& encoder) {
+    waited_ += std::chrono::duration_cast<std::chrono::seconds>(context_.keep_alive);
+    std::string comment = "keep-alive, " + std::to_string(waited_.count()) + " s";
+    if (!text_begun_) comment += ", prompt of " + std::to_string(stream_.prompt_tokens()) + " tokens";
     begin_once(encoder);
-    encoder.keep_alive();
+    encoder.keep_alive(comment);
   }
 
-  void begin_once(api::OpenAiStream& encoder) {
+  void begin_once(StreamEncoder& encoder) {
     if (!std::exchange(begun_, true)) encoder.begin();
   }
 
-  Task<bool> flush(api::OpenAiStream& encoder) {
+  Task<bool> flush(StreamEncoder& encoder) {
     if (encoder.empty()) co_return true;
     if (!writer_.started()) co_await writer_.start_event_stream(std::move(headers_));
     std::string events = encoder.take();
@@ -162,19 +220,26 @@ class Answer {
   }
 
   // Adds what is there now to `text`; the final event, if it has come.
-  std::optional<FinishEvent> collect_ready(std::string& text) {
+  std::optional<FinishEvent> collect_ready(TextAnswer& text) {
     while (std::optional<TextEvent> event = stream_.try_next()) {
       const auto* delta = std::get_if<TextDelta>(&*event);
       if (delta == nullptr) return std::get<FinishEvent>(*event);
-      text += delta->text;
+      (delta->channel == TextChannel::kReasoning ? text.reasoning : text.content) += delta->text;
     }
     return std::nullopt;
   }
 
-  Response whole_reply(const std::string& text, const FinishEvent& finish) {
-    const std::optional<Error> failure = failure_of(finish);
-    if (failure) return error_response(*failure);
-    return {.content_type = "application/json", .body = protocol_.encode(head_, text, finish), .headers = std::move(headers_)};
+  Response whole_reply(const TextAnswer& text) {
+    const std::optional<Error> failure = failure_of(text.finish);
+    if (failure) return error_response(*failure, protocol_.errors);
+    log_finish(text.finish);
+    return {.content_type = "application/json", .body = protocol_.encode(head_, text), .headers = std::move(headers_)};
+  }
+
+  void log_finish(const FinishEvent& finish) {
+    const Usage& usage = finish.usage;
+    log_info("request " + request_.id + " " + request_.path + ": " + std::to_string(usage.prompt_tokens) + " + " +
+             std::to_string(usage.completion_tokens) + " tokens, " + (finish.reason == FinishReason::kStop ? "stop" : "length"));
   }
 
   void log_departure() { log_info("request " + request_.id + " is cancelled: its client left"); }
@@ -184,10 +249,13 @@ class Answer {
   const http::Request& request_;
   ResponseWriter& writer_;
   TextStream stream_;
+  const api::ParsedRequest& parsed_;
   EventSignal signal_;
   api::ReplyHead head_;
   std::vector<Header> headers_;
-  bool begun_ = false;  // the encoder has the opening
+  bool begun_ = false;       // the encoder has the opening
+  bool text_begun_ = false;  // and some text
+  std::chrono::seconds waited_{0};
 };
 
 }  // namespace
@@ -202,44 +270,73 @@ Result<TextEngine*> find_engine(const RouteContext& context, std::string_view mo
   return Error{ErrorCode::kNotFound, "there is no model \"" + printable(model) + "\" here; there is " + known, "model"};
 }
 
-Response error_response(const Error& error) {
-  Response response{.status = api::http_status(error.code), .content_type = "application/json", .body = api::encode_error(error)};
+Response error_response(const Error& error, api::ErrorShape shape) {
+  Response response{
+      .status = api::http_status(error.code), .content_type = "application/json", .body = api::encode_error(error, shape)};
   if (const std::optional<int> seconds = api::retry_after_s(error.code)) {
     response.headers.push_back({"retry-after", std::to_string(*seconds)});
   }
   return response;
 }
 
-Task<> answer_text(const RouteContext& context, const TextProtocol& protocol, const http::Request& request,
-                   ResponseWriter& writer) {
-  const std::optional<Error> wrong_type = check_body_type(request);
-  if (wrong_type) {
-    Response response = error_response(*wrong_type);
-    response.status = 415;
-    co_await writer.send(std::move(response));
-    co_return;
-  }
-  Result<api::ParsedRequest> parsed = protocol.parse(request.body, {.strict = context.strict});
-  if (!parsed.ok()) {
-    co_await send_error(writer, parsed.error());
-    co_return;
-  }
-  const Result<TextEngine*> engine = find_engine(context, parsed->model, ModelMatch::kAnyIfAlone);
-  if (!engine.ok()) {
-    co_await send_error(writer, engine.error());
-    co_return;
-  }
-  Result<TextStream> stream = (*engine)->submit(std::move(parsed->request));
-  if (!stream.ok()) {
-    co_await send_error(writer, stream.error());
-    co_return;
-  }
-  Answer answer(context, protocol, request, writer, *std::move(stream), *parsed, (*engine)->model());
-  if (parsed->stream) {
-    co_await answer.send_stream(parsed->include_usage);
+const TextProtocol kChatProtocol = {
+    .id_prefix = "chatcmpl-",
+    .errors = api::ErrorShape::kOpenAi,
+    .parse = api::parse_chat,
+    .encode = [](const api::ReplyHead& head,
+                 const TextAnswer& text) { return api::encode_chat_reply(head, text.content, text.finish); },
+    .stream = [](const api::ReplyHead& head, const api::ParsedRequest& parsed,
+                 std::int32_t) { return StreamEncoder(api::chat_stream(head, parsed.include_usage)); }};
+
+const TextProtocol kCompletionProtocol = {
+    .id_prefix = "cmpl-",
+    .errors = api::ErrorShape::kOpenAi,
+    .parse = api::parse_completion,
+    .encode = [](const api::ReplyHead& head,
+                 const TextAnswer& text) { return api::encode_completion_reply(head, text.content, text.finish); },
+    .stream = [](const api::ReplyHead& head, const api::ParsedRequest& parsed,
+                 std::int32_t) { return StreamEncoder(api::completion_stream(head, parsed.include_usage)); }};
+
+const TextProtocol kAnthropicProtocol = {
+    .id_prefix = "msg_",
+    .errors = api::ErrorShape::kAnthropic,
+    .parse = api::parse_anthropic,
+    .encode = api::encode_anthropic_reply,
+    .stream = [](const api::ReplyHead& head, const api::ParsedRequest&, std::int32_t prompt_tokens) {
+      return StreamEncoder(api::AnthropicStream(head, prompt_tokens));
+    }};
+
+Task<> answer_text(const RouteContext& context, const TextProtocol& protocol, http::Request& request, ResponseWriter& writer) {
+  Result<Understood> understood = Error{};
+  std::optional<TextStream> stream;
+  std::function<Status()> submit = [&]() -> Status {
+    understood = understand(context, protocol, request);
+    if (!understood.ok()) return understood.error();
+    LINNET_ASSIGN(stream, understood->engine->submit(std::move(understood->parsed.request)));
+    return {};
+  };
+  const Status submitted = co_await accept(protocol, request, writer, std::move(submit));
+  if (!submitted.ok()) co_return;
+  Answer answer(context, protocol, request, writer, *std::move(stream), *understood);
+  if (understood->parsed.stream) {
+    co_await answer.send_stream();
   } else {
     co_await answer.send_whole();
   }
+}
+
+Task<> count_tokens(const RouteContext& context, const TextProtocol& protocol, http::Request& request, ResponseWriter& writer) {
+  std::string body;
+  std::function<Status()> count = [&]() -> Status {
+    LINNET_ASSIGN(const Understood understood, understand(context, protocol, request));
+    LINNET_ASSIGN(const auto tokens, understood.engine->prompt_tokens(understood.parsed.request.prompt));
+    body = api::encode_token_count(static_cast<std::int32_t>(tokens.size()));
+    return {};
+  };
+  const Status counted = co_await accept(protocol, request, writer, std::move(count));
+  if (!counted.ok()) co_return;
+  Response response{.content_type = "application/json", .body = std::move(body)};
+  co_await writer.send(std::move(response));
 }
 
 }  // namespace linnet

@@ -4,30 +4,37 @@
 #include <string>
 #include <string_view>
 
-#include "api/openai_chat.h"
-#include "api/openai_completions.h"
+#include "api/errors.h"
+#include "api/parsed_request.h"
+#include "api/reply_head.h"
 #include "http/response_writer.h"
 #include "http/task.h"
 #include "server/routes.h"
+#include "server/stream_encoder.h"
 
 namespace linnet {
 
-// What differs between the OpenAI text protocols.
+// What differs between the text protocols.
 struct TextProtocol {
   std::string_view id_prefix;
+  api::ErrorShape errors;
   Result<api::ParsedRequest> (*parse)(std::string_view body, const api::ParseOptions& options);
-  std::string (*encode)(const api::ReplyHead& head, std::string_view text, const FinishEvent& finish);
-  api::OpenAiStream (*stream)(const api::ReplyHead& head, bool include_usage);
+  std::string (*encode)(const api::ReplyHead& head, const TextAnswer& text);
+  StreamEncoder (*stream)(const api::ReplyHead& head, const api::ParsedRequest& parsed, std::int32_t prompt_tokens);
 };
 
-inline constexpr TextProtocol kChatProtocol = {"chatcmpl-", api::parse_chat, api::encode_chat_reply, api::chat_stream};
-inline constexpr TextProtocol kCompletionProtocol = {"cmpl-", api::parse_completion, api::encode_completion_reply,
-                                                     api::completion_stream};
+extern const TextProtocol kChatProtocol;
+extern const TextProtocol kCompletionProtocol;
+extern const TextProtocol kAnthropicProtocol;
 
-// On the connection's IO thread, rendering and tokenizing included. If the client leaves, the request is cancelled, whether its
-// answer is streamed or not.
-http::Task<> answer_text(const RouteContext& context, const TextProtocol& protocol, const http::Request& request,
+// On the connection's IO thread, but parsing, templates and tokenizing of large bodies, which run aside. If the client leaves,
+// the request is cancelled, whether its answer is streamed or not.
+http::Task<> answer_text(const RouteContext& context, const TextProtocol& protocol, http::Request& request,
                          http::ResponseWriter& writer);
+
+// How many tokens the prompt of such a request has, in Anthropic's words.
+http::Task<> count_tokens(const RouteContext& context, const TextProtocol& protocol, http::Request& request,
+                          http::ResponseWriter& writer);
 
 enum class ModelMatch {
   kAnyIfAlone,  // with one engine every name, with several an exact id
@@ -37,6 +44,6 @@ enum class ModelMatch {
 // Error: kNotFound, naming the models there are.
 Result<TextEngine*> find_engine(const RouteContext& context, std::string_view model, ModelMatch match);
 
-http::Response error_response(const Error& error);
+http::Response error_response(const Error& error, api::ErrorShape shape = api::ErrorShape::kOpenAi);
 
 }  // namespace linnet

@@ -57,11 +57,17 @@ http::Router make_router(const RouteContext& context) {
                [context](const http::Request&, ResponseWriter& writer) { return list_models(context, writer); });
     router.add("GET", prefix + "/models/{id}",
                [context](const http::Request& request, ResponseWriter& writer) { return show_model(context, request, writer); });
-    router.add("POST", prefix + "/chat/completions", [context](const http::Request& request, ResponseWriter& writer) {
+    router.add("POST", prefix + "/chat/completions", [context](http::Request& request, ResponseWriter& writer) {
       return answer_text(context, kChatProtocol, request, writer);
     });
-    router.add("POST", prefix + "/completions", [context](const http::Request& request, ResponseWriter& writer) {
+    router.add("POST", prefix + "/completions", [context](http::Request& request, ResponseWriter& writer) {
       return answer_text(context, kCompletionProtocol, request, writer);
+    });
+    router.add("POST", prefix + "/messages", [context](http::Request& request, ResponseWriter& writer) {
+      return answer_text(context, kAnthropicProtocol, request, writer);
+    });
+    router.add("POST", prefix + "/messages/count_tokens", [context](http::Request& request, ResponseWriter& writer) {
+      return count_tokens(context, kAnthropicProtocol, request, writer);
     });
   }
   return router;

@@ -167,9 +167,9 @@ TEST(Routes, AQuietStreamIsKeptAlive) {
   Served served([](RouteContext& context) { context.keep_alive = std::chrono::milliseconds(20); });
   http::RawClient client = served.connect();
   client.send(Served::post(kChat, kHiStream));
-  const std::string begun = client.read_until(": keep-alive\n\n");
+  const std::string begun = client.read_until(": keep-alive, 0 s, prompt of 0 tokens\n\n");
   EXPECT_TRUE(contains(begun, R"("role":"assistant")")) << begun;
-  client.read_until(": keep-alive\n\n");
+  client.read_until(": keep-alive, 0 s, prompt of 0 tokens\n\n");
   const auto answer = served.engine().answer(0);
   answer->push(TextDelta{"a"});
   answer->push(finish(FinishReason::kStop, 1));

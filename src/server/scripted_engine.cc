@@ -28,7 +28,7 @@ class ScriptedSource final : public TextSource {
   TextEvent next() override { CHECK_MSG(false, "a server never blocks on its IO thread"); }
   void on_ready(std::function<void()> ready) override { answer_->watch(std::move(ready)); }
   void cancel() override { answer_->cancel(); }
-  std::int32_t prompt_tokens() const override { return 0; }
+  std::int32_t prompt_tokens() const override { return answer_->prompt_tokens_; }
 
  private:
   std::shared_ptr<ScriptedAnswer> answer_;
@@ -97,7 +97,8 @@ std::shared_ptr<ScriptedAnswer> ScriptedEngine::answer(std::size_t index) {
 Result<TextStream> ScriptedEngine::submit(TextRequest request) {
   const std::lock_guard lock(mutex_);
   if (refusal_) return *refusal_;
-  auto answer = std::make_shared<ScriptedAnswer>(std::move(request));
+  const auto* finish = events_.empty() ? nullptr : std::get_if<FinishEvent>(&events_.back());
+  auto answer = std::make_shared<ScriptedAnswer>(std::move(request), finish == nullptr ? 0 : finish->usage.prompt_tokens);
   for (const TextEvent& event : events_) answer->push(event);
   answers_.push_back(answer);
   submitted_.notify_all();
@@ -105,14 +106,27 @@ Result<TextStream> ScriptedEngine::submit(TextRequest request) {
 }
 
 Result<RequestHandle> ScriptedEngine::submit_tokens(Request) {
-  return Error{ErrorCode::kUnsupported, "a scripted engine has no tokens", {}};
+  return Error{ErrorCode::kUnsupported, "a scripted engine answers in text alone", {}};
 }
 
-Result<std::vector<TokenId>> ScriptedEngine::tokenize(std::string_view) const {
-  return Error{ErrorCode::kUnsupported, "a scripted engine has no tokenizer", {}};
+Result<std::vector<TokenId>> ScriptedEngine::tokenize(std::string_view text) const {
+  std::vector<TokenId> tokens;
+  for (const char byte : text) tokens.push_back(static_cast<TokenId>(static_cast<unsigned char>(byte)));
+  return tokens;
 }
 
-std::string ScriptedEngine::detokenize(std::span<const TokenId>) const { return {}; }
+std::string ScriptedEngine::detokenize(std::span<const TokenId> tokens) const {
+  std::string text;
+  for (const TokenId token : tokens) text += static_cast<char>(token);
+  return text;
+}
+
+Result<std::vector<TokenId>> ScriptedEngine::prompt_tokens(const TextPrompt& prompt) const {
+  if (const auto* tokens = std::get_if<std::vector<TokenId>>(&prompt)) return *tokens;
+  if (const auto* text = std::get_if<std::string>(&prompt)) return tokenize(*text);
+  LINNET_ASSIGN(const std::string rendered, render(std::get<ChatPrompt>(prompt)));
+  return tokenize(rendered);
+}
 
 Result<std::string> ScriptedEngine::render(const ChatPrompt& prompt) const { return prompt.messages_json; }
 

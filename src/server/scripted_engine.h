@@ -17,7 +17,7 @@ namespace linnet {
 // The script of one request, seen by the test's thread and the server's.
 class ScriptedAnswer {
  public:
-  explicit ScriptedAnswer(TextRequest request) : request_(std::move(request)) {}
+  ScriptedAnswer(TextRequest request, std::int32_t prompt_tokens) : request_(std::move(request)), prompt_tokens_(prompt_tokens) {}
 
   const TextRequest& request() const { return request_; }
   void push(TextEvent event);
@@ -32,6 +32,7 @@ class ScriptedAnswer {
   void watch(std::function<void()> ready);
 
   const TextRequest request_;
+  const std::int32_t prompt_tokens_;  // the script's
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<TextEvent> events_;
@@ -39,7 +40,7 @@ class ScriptedAnswer {
   bool cancelled_ = false;
 };
 
-// Thread-safe.
+// Thread-safe. Its tokens are bytes.
 class ScriptedEngine final : public TextEngine {
  public:
   explicit ScriptedEngine(std::string id);
@@ -51,11 +52,15 @@ class ScriptedEngine final : public TextEngine {
   // The request submitted as the index-th; waits for it. Null after ten seconds.
   std::shared_ptr<ScriptedAnswer> answer(std::size_t index);
 
+  // Before the server starts.
+  ModelCard& card() { return card_; }
+
   const ModelCard& model() const override { return card_; }
   Result<TextStream> submit(TextRequest request) override;
   Result<RequestHandle> submit_tokens(Request request) override;
   Result<std::vector<TokenId>> tokenize(std::string_view text) const override;
   std::string detokenize(std::span<const TokenId> tokens) const override;
+  Result<std::vector<TokenId>> prompt_tokens(const TextPrompt& prompt) const override;
   Result<std::string> render(const ChatPrompt& prompt) const override;
   EngineStats stats() const override { return {}; }
   void stop() override {}

@@ -39,6 +39,9 @@ std::optional<FinishEvent> read_finish(std::istringstream& words) {
   FinishEvent finish;
   words >> reason >> finish.usage.prompt_tokens >> finish.usage.cached_tokens >> finish.usage.completion_tokens;
   if (!words || (reason != "stop" && reason != "length")) return std::nullopt;
+  std::string stop;
+  std::getline(words >> std::ws, stop);
+  if (!stop.empty()) finish.stop_string = nlohmann::json::parse(stop, nullptr, false).get<std::string>();
   finish.reason = reason == "stop" ? FinishReason::kStop : FinishReason::kLength;
   return finish;
 }
@@ -52,10 +55,15 @@ Status read_directive(const std::string& line, Transcript& transcript) {
     transcript.strict = true;
     return {};
   }
-  if (word == "delta") {
+  if (word == "reasons") {
+    transcript.reasons = true;
+    return {};
+  }
+  if (word == "delta" || word == "reasoning") {
     const auto text = nlohmann::json::parse(line.substr(line.find(word) + word.size()), nullptr, false);
     if (!text.is_string()) return bad_line(line);
-    transcript.script.push_back(TextDelta{text.get<std::string>()});
+    const TextChannel channel = word == "delta" ? TextChannel::kContent : TextChannel::kReasoning;
+    transcript.script.push_back(TextDelta{text.get<std::string>(), channel});
     return {};
   }
   if (word == "finish") {

@@ -2,10 +2,12 @@
 //
 //   # a comment
 //   delta "Hel"                  the engine's script for every request: pieces of text (JSON strings) and how it ends:
-//   finish stop 4 1 2            reason, prompt, cached and completion tokens
+//   reasoning "Hm"               a piece of the reasoning part
+//   finish stop 4 1 2 "END"      reason, prompt, cached and completion tokens, perhaps the stop string
 //   fail internal the message    or an error after the deltas
 //   refuse queue_full a message  or no answer at all
 //   strict                       the server refuses unknown fields
+//   reasons                      the model has a reasoning part, which its template can switch off
 //   <<<
 //   POST /v1/completions HTTP/1.1\r
 //   Content-Length: {length}\r   {length}: of the request's body
@@ -38,6 +40,7 @@ struct Transcript {
   std::vector<TextEvent> script;
   std::optional<Error> refusal;
   bool strict = false;
+  bool reasons = false;
   std::vector<Exchange> exchanges;  // bytes, escapes resolved
 
   bool operator==(const Transcript&) const = default;

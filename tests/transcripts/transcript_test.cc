@@ -56,6 +56,7 @@ class TranscriptFile : public testing::Test {
     const Result<Transcript> transcript = parse_transcript(text);
     ASSERT_TRUE(transcript.ok()) << path_ << ": " << transcript.error().message;
     Served served([&](RouteContext& context) { context.strict = transcript->strict; });
+    served.engine().card().reasons = served.engine().card().reasoning_switch = transcript->reasons;
     served.engine().script(transcript->script);
     served.engine().refuse(transcript->refusal);
     http::RawClient client = served.connect();

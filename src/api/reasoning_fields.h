@@ -1,0 +1,17 @@
+// The fields that say how much a model thinks, and where its thoughts go.
+#pragma once
+
+#include "api/object_reader.h"
+#include "api/parsed_request.h"
+#include "linnet/status.h"
+
+namespace linnet::api {
+
+// reasoning_effort, max_reasoning_tokens (thinking_token_budget, thinking_budget), reasoning_format, into `parsed`.
+Status read_reasoning_fields(ObjectReader& reader, ParsedRequest& parsed);
+
+// Sets the template's switches for what `parsed` wishes. Errors: kUnsupported, naming the field, for a wish that this model
+// cannot be held to.
+Status apply_reasoning(const ModelCard& model, ParsedRequest& parsed);
+
+}  // namespace linnet::api

@@ -1,0 +1,54 @@
+// A streamed answer in the protocol that was asked.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "api/anthropic_stream.h"
+#include "api/openai_stream.h"
+
+namespace linnet {
+
+// Order of calls: begin, then delta and keep_alive, then finish or fail. take() hands out what came together since the last one.
+class StreamEncoder {
+ public:
+  using Protocol = std::variant<api::OpenAiStream, api::AnthropicStream>;
+  explicit StreamEncoder(Protocol protocol) : protocol_(std::move(protocol)) {}
+
+  void begin() {
+    std::visit([](auto& stream) { stream.begin(); }, protocol_);
+  }
+  void delta(const TextDelta& delta) {
+    if (auto* openai = std::get_if<api::OpenAiStream>(&protocol_)) {
+      openai->delta(delta.text);
+    } else {
+      std::get<api::AnthropicStream>(protocol_).delta(delta);
+    }
+  }
+  void finish(const FinishEvent& finish) {
+    std::visit([&](auto& stream) { stream.finish(finish); }, protocol_);
+  }
+  void fail(const Error& error) {
+    std::visit([&](auto& stream) { stream.fail(error); }, protocol_);
+  }
+  // A comment, which every client skips, and the protocol's own sign of life.
+  void keep_alive(std::string_view comment) {
+    comments_.append(": ").append(comment).append("\n\n");
+    if (auto* anthropic = std::get_if<api::AnthropicStream>(&protocol_)) anthropic->ping();
+  }
+
+  bool empty() const {
+    return comments_.empty() && std::visit([](const auto& stream) { return stream.empty(); }, protocol_);
+  }
+  std::string take() {
+    return std::visit([](auto& stream) { return stream.take(); }, protocol_) + std::exchange(comments_, {});
+  }
+
+ private:
+  Protocol protocol_;
+  std::string comments_;
+};
+
+}  // namespace linnet
