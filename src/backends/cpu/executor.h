@@ -9,10 +9,10 @@
 
 #include "backends/cpu/kernels/kernel_set.h"
 #include "backends/cpu/kv_blocks.h"
+#include "backends/cpu/memory_sheet.h"
 #include "backends/cpu/ops.h"
 #include "backends/cpu/pool.h"
 #include "backends/cpu/region.h"
-#include "base/memory_budget.h"
 #include "engine/executor.h"
 #include "exec/sampler.h"
 #include "linnet/status.h"
@@ -20,23 +20,6 @@
 #include "weights/model_file.h"
 
 namespace linnet::cpu {
-
-struct CpuExecutorOptions {
-  std::int32_t threads = 0;  // 0: as many as affinity and cgroup allow
-  bool pin_threads = true;
-  const KernelSet* kernels = nullptr;  // null: what the environment or the machine says
-  std::int32_t context = 0;            // tokens of a sequence; 0: the model's, within memory
-  std::int32_t rows_max = 32;
-  std::int32_t tokens_max = 512;          // inputs of a step
-  std::uint64_t memory_budget_bytes = 0;  // weights, KV and scratch
-};
-
-// What one token costs, for limits that speeds are stated against.
-struct TokenCost {
-  double weight_bytes = 0;  // read by a lone decode row
-  double kv_bytes = 0;      // read for each token of context
-  double flops = 0;         // of the layers' matrices
-};
 
 // All work happens in collect(), on the thread that calls it, which is kernel thread 0, and on the pool's. Owns weights in
 // panels, the KV pool and the step's scratch: reserved at load, so that no step allocates.
@@ -56,16 +39,20 @@ class CpuExecutor final : public Executor {
   std::span<const float> logits() const { return logits_; }
   const KernelSet& kernels() const { return *kernels_; }
   int threads() const { return pool_->threads(); }
-  const TokenCost& token_cost() const { return cost_; }
+  // What was reserved, equal to plan_memory() of the same file and options.
+  const MemorySheet& memory() const { return sheet_; }
+  const TokenCost& token_cost() const { return sheet_.token_cost; }
 
  private:
-  CpuExecutor(const KernelSet& kernels, std::unique_ptr<Pool> pool) : kernels_(&kernels), pool_(std::move(pool)) {}
-  Status load_weights(const ModelFile& file, MemoryLeft& memory);
-  Status reserve(const ModelConfig& config, const CpuExecutorOptions& options, MemoryLeft& memory);
-  void describe(const ModelConfig& config, const StepLimits& limits);
+  CpuExecutor(const MemorySheet& sheet, std::unique_ptr<Pool> pool)
+      : sheet_(sheet), kernels_(sheet.kernels), pool_(std::move(pool)) {}
+  Status load_weights(const ModelFile& file);
+  Status reserve(const ModelConfig& config);
+  void describe(const ModelConfig& config);
   void sample_rows();
   void sample_row(std::size_t index, Sampler& sampler);
 
+  const MemorySheet sheet_;
   const KernelSet* kernels_;
   std::unique_ptr<Pool> pool_;
   Region weights_;
@@ -74,7 +61,6 @@ class CpuExecutor final : public Executor {
   std::optional<Ops> ops_;
   std::vector<Sampler> samplers_;  // [threads]
   ExecutorInfo info_;
-  TokenCost cost_;
 
   std::uint64_t tickets_ = 0;
   const StepPlan* plan_ = nullptr;

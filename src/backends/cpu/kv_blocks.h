@@ -58,6 +58,7 @@ class KvPool {
   std::int32_t block_count() const { return static_cast<std::int32_t>(blocks_.size()); }
   std::byte* block(BlockId id) const { return blocks_[index_of(id)]; }
   std::span<std::byte* const> blocks() const { return blocks_; }
+  std::size_t reserved_bytes() const { return region_.size(); }
 
   // Makes pages present before they are needed, as Region::touch.
   std::size_t touch(Pool& pool, std::chrono::nanoseconds limit) const { return region_.touch(pool, limit); }

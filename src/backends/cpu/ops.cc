@@ -21,28 +21,39 @@ constexpr std::size_t kMatricesAtOnceMax = 3;
 
 }  // namespace
 
-Result<Ops> Ops::create(const ModelConfig& config, const StepLimits& limits, const KernelSet& kernels,
-                        const AttentionKernels& attention_kernels, Pool& pool, MemoryLeft& memory) {
-  const AttentionOptions options{.layout = {.layers = config.layers, .kv_heads = config.kv_heads, .head_dim = config.head_dim},
-                                 .heads = config.heads,
-                                 .rows_max = limits.rows_max,
-                                 .tokens_max = limits.tokens_max,
-                                 .context_max = limits.context_max};
-  LINNET_ASSIGN(Attention attention, Attention::create(options, attention_kernels, pool));
-  Ops ops(config, limits, kernels, std::move(attention), pool);
-  std::size_t bytes = 0;
-  ops.lay_out(nullptr, &bytes);
-  LINNET_RETURN_IF_ERROR(memory.take(bytes + ops.attention_.memory_bytes(), "scratch"));
-  LINNET_ASSIGN(ops.region_, Region::reserve(bytes, "scratch"));
+Result<Ops> Ops::create(const ModelConfig& config, const StepLimits& limits, const KernelSet& kernels, Pool& pool) {
+  Ops ops(config, limits, kernels, pool.threads());
+  ops.pool_ = &pool;
+  LINNET_ASSIGN(ops.attention_, Attention::create(ops.attention_options(), ops.attention_kernels(), pool));
+  LINNET_ASSIGN(ops.region_, Region::reserve(ops.lay_out(nullptr), "scratch"));
   ops.region_.touch(pool);
-  ops.lay_out(ops.region_.data(), &bytes);
+  ops.lay_out(ops.region_.data());
   ops.rows_.reserve(static_cast<std::size_t>(limits.rows_max));
   ops.sampled_.reserve(static_cast<std::size_t>(limits.samples_max));
   ops.ranges_.reserve(kMatricesAtOnceMax * static_cast<std::size_t>(pool.threads() * kPiecesPerThread));
   return ops;
 }
 
-void Ops::lay_out(std::byte* base, std::size_t* bytes) {
+Result<std::size_t> Ops::memory_bytes(const ModelConfig& config, const StepLimits& limits, const KernelSet& kernels,
+                                      int threads) {
+  Ops ops(config, limits, kernels, threads);
+  LINNET_ASSIGN(const std::size_t attention, Attention::memory_bytes(ops.attention_options(), ops.attention_kernels(), threads));
+  return attention + Region::size_of(ops.lay_out(nullptr));
+}
+
+AttentionOptions Ops::attention_options() const {
+  return {.layout = {.layers = config_.layers, .kv_heads = config_.kv_heads, .head_dim = config_.head_dim},
+          .heads = config_.heads,
+          .rows_max = limits_.rows_max,
+          .tokens_max = limits_.tokens_max,
+          .context_max = limits_.context_max};
+}
+
+AttentionKernels Ops::attention_kernels() const {
+  return {.attention = kernels_->attention(config_.head_dim), .kv_write = kernels_->kv_write};
+}
+
+std::size_t Ops::lay_out(std::byte* base) {
   Carver carver(base);
   const auto tokens = static_cast<std::size_t>(limits_.tokens_max);
   const auto samples = static_cast<std::size_t>(limits_.samples_max);
@@ -62,11 +73,11 @@ void Ops::lay_out(std::byte* base, std::size_t* bytes) {
   shared_activations_ = carver.take<std::byte>(activations_bytes(rows, widest));
   own_activations_.clear();
   linear_scratch_.clear();
-  for (int thread = 0; thread < pool_->threads(); ++thread) {
+  for (int thread = 0; thread < threads_; ++thread) {
     own_activations_.push_back(carver.take<std::byte>(activations_bytes(kOwnRowsMax, widest)));
     linear_scratch_.push_back(carver.take<std::byte>(linear_scratch_bytes()));
   }
-  *bytes = carver.size();
+  return carver.size();
 }
 
 void Ops::begin(const StepPlan& plan, std::span<std::byte* const> blocks) {

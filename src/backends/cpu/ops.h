@@ -14,7 +14,6 @@
 #include "backends/cpu/pool.h"
 #include "backends/cpu/region.h"
 #include "base/ids.h"
-#include "base/memory_budget.h"
 #include "linnet/status.h"
 #include "model/config.h"
 #include "model/rope.h"
@@ -54,8 +53,11 @@ class Ops {
     bool paired = false;
   };
 
-  static Result<Ops> create(const ModelConfig& config, const StepLimits& limits, const KernelSet& kernels,
-                            const AttentionKernels& attention, Pool& pool, MemoryLeft& memory);
+  static Result<Ops> create(const ModelConfig& config, const StepLimits& limits, const KernelSet& kernels, Pool& pool);
+  // What create() would reserve. Error: kUnsupported (head size).
+  static Result<std::size_t> memory_bytes(const ModelConfig& config, const StepLimits& limits, const KernelSet& kernels,
+                                          int threads);
+  std::size_t reserved_bytes() const { return region_.size() + attention_.reserved_bytes(); }
 
   // Takes the step; `plan` and `blocks` live until its end.
   void begin(const StepPlan& plan, std::span<std::byte* const> blocks);
@@ -80,14 +82,16 @@ class Ops {
     std::int32_t end = 0;
   };
 
-  Ops(const ModelConfig& config, const StepLimits& limits, const KernelSet& kernels, Attention attention, Pool& pool)
+  Ops(const ModelConfig& config, const StepLimits& limits, const KernelSet& kernels, int threads)
       : config_(config),
         rope_(rope_table(config.rope, config.head_dim)),
         limits_(limits),
         kernels_(&kernels),
-        attention_(std::move(attention)),
-        pool_(&pool) {}
-  void lay_out(std::byte* base, std::size_t* bytes);
+        threads_(threads) {}
+  AttentionOptions attention_options() const;
+  AttentionKernels attention_kernels() const;
+  // Points the scratch at `base`; its size. Null: only counts.
+  std::size_t lay_out(std::byte* base);
   // All matrices read x: outs[i] = weights[i] x, or what outs[i].epilogue says.
   void apply(const Tensor& x, std::span<const PanelMatrix> weights, std::span<const LinearOutput> outs);
   // Cuts the matrices' panels into ranges_ for queue_.
@@ -101,7 +105,8 @@ class Ops {
   StepLimits limits_;
   const KernelSet* kernels_;
   Attention attention_;
-  Pool* pool_;
+  int threads_;
+  Pool* pool_ = nullptr;
   Region region_;
 
   const StepPlan* plan_ = nullptr;

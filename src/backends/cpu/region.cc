@@ -21,7 +21,7 @@ constexpr std::size_t kPage = 4096;  // a multiple of every page is touched wher
 }  // namespace
 
 Result<Region> Region::reserve(std::size_t bytes, const char* purpose) {
-  const std::size_t size = (bytes + kPage - 1) / kPage * kPage;
+  const std::size_t size = size_of(bytes);
   const std::size_t mapping_size = size + kHuge;
   void* mapping = MAP_FAILED;
   if (bytes > 0 && mapping_size > bytes) {
@@ -41,6 +41,8 @@ Result<Region> Region::reserve(std::size_t bytes, const char* purpose) {
 #endif
   return Region(first + skip, size, first, mapping_size);
 }
+
+std::size_t Region::size_of(std::size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
 Region::Region(Region&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)),

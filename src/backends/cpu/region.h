@@ -18,6 +18,8 @@ class Region {
   Region() = default;
   // Error kTooLarge: the system refused. `purpose` names it in the message.
   static Result<Region> reserve(std::size_t bytes, const char* purpose);
+  // What reserve() takes: whole pages.
+  static std::size_t size_of(std::size_t bytes);
   Region(Region&& other) noexcept;
   Region& operator=(Region&& other) noexcept;
   ~Region();

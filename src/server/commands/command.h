@@ -18,6 +18,7 @@ void add_serve_command(CLI::App& root, RunCommand& run);
 void add_generate_command(CLI::App& root, RunCommand& run);
 void add_chat_command(CLI::App& root, RunCommand& run);
 void add_bench_command(CLI::App& root, RunCommand& run);
+void add_fit_command(CLI::App& root, RunCommand& run);
 void add_get_command(CLI::App& root, RunCommand& run);
 void add_ls_command(CLI::App& root, RunCommand& run);
 

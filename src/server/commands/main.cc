@@ -25,6 +25,7 @@ int main(int argc, char** argv) {
   linnet::add_generate_command(app, run);
   linnet::add_chat_command(app, run);
   linnet::add_bench_command(app, run);
+  linnet::add_fit_command(app, run);
   linnet::add_get_command(app, run);
   linnet::add_ls_command(app, run);
   app.fallthrough();

@@ -24,6 +24,13 @@ std::string known_head_dims() {
 }  // namespace
 
 Result<Attention> Attention::create(const AttentionOptions& options, const AttentionKernels& kernels, Pool& pool) {
+  LINNET_RETURN_IF_ERROR(memory_bytes(options, kernels, pool.threads()));
+  Attention attention(options, kernels, pool.threads());
+  LINNET_RETURN_IF_ERROR(attention.reserve(pool));
+  return attention;
+}
+
+Result<std::size_t> Attention::memory_bytes(const AttentionOptions& options, const AttentionKernels& kernels, int threads) {
   const KvLayout& layout = options.layout;
   CHECK(layout.layers > 0 && layout.kv_heads > 0 && options.heads > 0 && options.heads % layout.kv_heads == 0);
   CHECK(options.rows_max > 0 && options.tokens_max > 0 && options.context_max > 0 && kernels.kv_write != nullptr);
@@ -33,9 +40,8 @@ Result<Attention> Attention::create(const AttentionOptions& options, const Atten
                      ". Use --backend mlx for this model.",
                  "model"};
   }
-  Attention attention(options, kernels, pool.threads());
-  LINNET_RETURN_IF_ERROR(attention.reserve(pool));
-  return attention;
+  const ScratchBytes bytes = Attention(options, kernels, threads).scratch_bytes();
+  return Region::size_of(bytes.partials + bytes.of_thread * static_cast<std::size_t>(threads));
 }
 
 Attention::Attention(const AttentionOptions& options, const AttentionKernels& kernels, int threads)
@@ -48,6 +54,11 @@ Attention::Attention(const AttentionOptions& options, const AttentionKernels& ke
              .rows_max = options.rows_max,
              .tokens_max = options.tokens_max} {}
 
+Attention::ScratchBytes Attention::scratch_bytes() const {
+  return {.partials = AttentionCut::partial_floats(shape_, options_.context_max) * sizeof(float),
+          .of_thread = (kernels_.attention.scratch_bytes(shape_.group) + 4095) / 4096 * 4096};
+}
+
 Status Attention::reserve(Pool& pool) {
   const std::size_t rows = static_cast<std::size_t>(options_.rows_max);
   const std::size_t blocks = static_cast<std::size_t>(divide_up(options_.context_max, kBlockTokens));
@@ -59,13 +70,12 @@ Status Attention::reserve(Pool& pool) {
   failed_ = std::make_unique<std::atomic<bool>[]>(rows);
   queue_ = std::make_unique<WorkQueue>();
 
-  const std::size_t partials = AttentionCut::partial_floats(shape_, options_.context_max);
-  const std::size_t scratch_bytes = (kernels_.attention.scratch_bytes(shape_.group) + 4095) / 4096 * 4096;
-  LINNET_ASSIGN(region_, Region::reserve(partials * sizeof(float) + scratch_bytes * threads, "attention's scratch"));
+  const ScratchBytes bytes = scratch_bytes();
+  LINNET_ASSIGN(region_, Region::reserve(bytes.partials + bytes.of_thread * threads, "attention's scratch"));
   (void)region_.touch(pool);
   Carver carver(region_.data());
-  for (std::size_t i = 0; i < threads; ++i) scratch_.push_back(carver.take<std::byte>(scratch_bytes));
-  partials_ = {carver.take<float>(partials), partials};
+  for (std::size_t i = 0; i < threads; ++i) scratch_.push_back(carver.take<std::byte>(bytes.of_thread));
+  partials_ = {carver.take<float>(bytes.partials / sizeof(float)), bytes.partials / sizeof(float)};
   return {};
 }
 

@@ -59,8 +59,12 @@ struct ConstTokenMatrix {
 // 2. Nothing allocates after create().
 class Attention {
  public:
+  Attention() = default;  // for no steps at all
   // For steps that run on `pool`; reserves all memory and touches it. Errors: kUnsupported (head size), kTooLarge (scratch).
   static Result<Attention> create(const AttentionOptions& options, const AttentionKernels& kernels, Pool& pool);
+
+  // What create() would reserve. Error: kUnsupported (head size).
+  static Result<std::size_t> memory_bytes(const AttentionOptions& options, const AttentionKernels& kernels, int threads);
 
   // `blocks`: addresses by id, as KvPool::blocks().
   void plan(std::span<const AttentionRow> rows, std::span<std::byte* const> blocks);
@@ -76,7 +80,7 @@ class Attention {
   // A key or value of this row, of any layer written since plan(), was not finite: its results mean nothing.
   bool row_failed(std::int32_t row) const;
 
-  std::size_t memory_bytes() const { return region_.size(); }
+  std::size_t reserved_bytes() const { return region_.size(); }
 
  private:
   struct WriteItem {
@@ -85,7 +89,13 @@ class Attention {
     std::int32_t count = 0;
   };
 
+  struct ScratchBytes {
+    std::size_t partials = 0;
+    std::size_t of_thread = 0;
+  };
+
   Attention(const AttentionOptions& options, const AttentionKernels& kernels, int threads);
+  ScratchBytes scratch_bytes() const;
   Status reserve(Pool& pool);
   void plan_row(const AttentionRow& row, std::span<std::byte* const> blocks);
   void plan_writes();
