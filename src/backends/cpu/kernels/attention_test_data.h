@@ -10,6 +10,7 @@
 #include <memory>
 #include <numeric>
 #include <random>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -230,31 +231,16 @@ inline double relative_error(World& world, const Floats& out, const std::vector<
   return std::sqrt(errors / squares);
 }
 
-// The sets that this machine runs, and the portable one with what else it has of attention.
-inline const std::vector<KernelSet>& attention_sets() {
-  static const std::vector<KernelSet> sets = [] {
-    std::vector<KernelSet> all;
-    for (const KernelSet* const set : runnable_kernel_sets()) all.push_back(*set);
-#if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0) {
-      KernelSet avx2 = all.back();
-      avx2.name = "avx2";
-      avx2.attention = attention_kernel_avx2;
-      all.push_back(avx2);
-    }
-#endif
-    return all;
-  }();
-  return sets;
-}
+// The sets that this machine runs.
+inline std::span<const KernelSet* const> attention_sets() { return runnable_kernel_sets(); }
 
 class AttentionOf : public testing::TestWithParam<std::size_t> {
  protected:
-  const KernelSet& set() const { return attention_sets()[GetParam()]; }
+  const KernelSet& set() const { return *attention_sets()[GetParam()]; }
 };
 
 inline std::string set_name(const testing::TestParamInfo<std::size_t>& tested) {
-  return std::string(attention_sets()[tested.param].name);
+  return std::string(attention_sets()[tested.param]->name);
 }
 
 }  // namespace linnet::cpu

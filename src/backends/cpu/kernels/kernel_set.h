@@ -25,7 +25,7 @@ struct RoundTask {
 
 // All entries are set. The wrappers in panels.h, activations.h, linear.h and elementwise.h check arguments; these trust them.
 struct KernelSet {
-  std::string_view name;  // amx, avx512, portable: LINNET_ISA's value, and part of numerics_id
+  std::string_view name;  // amx, avx512, avx2, portable: LINNET_ISA's value, and part of numerics_id
   bool tiles = false;     // blocks of rounded rows are made for tiles
 
   void (*repack)(const Tensor& source, const PanelMatrix& into, PanelPlace place, PanelRange range);

@@ -14,6 +14,17 @@
 namespace linnet::cpu {
 namespace {
 
+constexpr KernelSet kAvx2Kernels = [] {
+  KernelSet set = kPortableKernels;
+  set.name = "avx2";
+  set.repack = repack_avx2;
+  set.round_rows = round_rows_avx2;
+  set.linear_quantized = linear_quantized_avx2;
+  set.linear_dense = linear_dense_avx2;
+  set.attention = attention_kernel_avx2;
+  return set;
+}();
+
 constexpr KernelSet kAvx512Kernels{
     .name = "avx512",
     .tiles = false,
@@ -39,11 +50,18 @@ constexpr KernelSet kAmxKernels = [] {
   return set;
 }();
 
-bool runs_avx512() {
+bool runs_avx2() {
+  constexpr unsigned kF16c = 1U << 29;
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  if (__get_cpuid(1, &eax, &ebx, &ecx, &edx) == 0 || (ecx & kF16c) == 0) return false;
   __builtin_cpu_init();
-  return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
+  return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0 && __builtin_cpu_supports("bmi2") != 0;
+}
+
+bool runs_avx512() {
+  return runs_avx2() && __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
          __builtin_cpu_supports("avx512dq") != 0 && __builtin_cpu_supports("avx512vl") != 0 &&
-         __builtin_cpu_supports("avx512vnni") != 0 && __builtin_cpu_supports("fma") != 0 && __builtin_cpu_supports("bmi2") != 0;
+         __builtin_cpu_supports("avx512vnni") != 0;
 }
 
 bool has_tiles() {
@@ -65,7 +83,7 @@ bool may_use_tiles() {
 }
 
 struct Runnable {
-  std::array<const KernelSet*, 3> sets{};
+  std::array<const KernelSet*, 4> sets{};
   std::size_t count = 0;
 };
 
@@ -75,6 +93,7 @@ Runnable detect() {
     if (has_tiles() && may_use_tiles()) runnable.sets[runnable.count++] = &kAmxKernels;
     runnable.sets[runnable.count++] = &kAvx512Kernels;
   }
+  if (runs_avx2()) runnable.sets[runnable.count++] = &kAvx2Kernels;
   runnable.sets[runnable.count++] = &kPortableKernels;
   return runnable;
 }

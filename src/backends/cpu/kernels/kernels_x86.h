@@ -8,7 +8,13 @@
 
 namespace linnet::cpu {
 
-// AVX-512 F, BW, DQ, VL, VNNI.
+// AVX2, FMA, F16C, BMI2.
+void repack_avx2(const Tensor& source, const PanelMatrix& into, PanelPlace place, PanelRange range);
+void round_rows_avx2(const RoundTask& task, const Activations& out, int row_begin, int row_end);
+void linear_quantized_avx2(const PanelMatrix& weights, const Activations& x, const LinearOutput& out, const LinearShare& share);
+void linear_dense_avx2(const PanelMatrix& weights, const Activations& x, const LinearOutput& out, const LinearShare& share);
+
+// AVX-512 F, BW, DQ, VL, VNNI, and all of the above.
 void repack_avx512(const Tensor& source, const PanelMatrix& into, PanelPlace place, PanelRange range);
 void round_rows_avx512(const RoundTask& task, const Activations& out, int row_begin, int row_end);
 void linear_quantized_avx512(const PanelMatrix& weights, const Activations& x, const LinearOutput& out, const LinearShare& share);

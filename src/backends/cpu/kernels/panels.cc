@@ -10,8 +10,7 @@
 namespace linnet::cpu {
 namespace {
 
-// Columns: so that 16 rows of any type stay within 32-bit offsets. Rows: panels times their bytes stay far from 64 bits.
-constexpr std::int64_t kColsMax = 1 << 24;
+// Panels times their bytes stay far from 64 bits.
 constexpr std::int64_t kRowsMax = 1 << 28;
 
 std::string shape_of(std::int64_t rows, std::int64_t cols) {

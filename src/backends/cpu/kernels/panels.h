@@ -24,9 +24,10 @@ namespace linnet::cpu {
 
 struct KernelSet;
 
-inline constexpr int kPanelRows = 16;  // lanes
-inline constexpr int kUnit = 32;       // columns of a unit of codes
-inline constexpr int kGroupMax = 128;  // columns
+inline constexpr int kPanelRows = 16;     // lanes
+inline constexpr int kUnit = 32;          // columns of a unit of codes
+inline constexpr int kGroupMax = 128;     // columns
+inline constexpr int kColsMax = 1 << 18;  // so that a row fits a thread's scratch
 
 enum class Codes : std::uint8_t { kNibbles, kBytes, kNumbers };  // kNumbers: dense
 
