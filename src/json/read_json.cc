@@ -13,6 +13,12 @@
 namespace linnet {
 namespace {
 
+Error not_json(const JsonLimits& limits, std::size_t position) {
+  return {ErrorCode::kInvalidArgument,
+          std::string(limits.subject) + " is not valid JSON in UTF-8; the trouble is at byte " + std::to_string(position),
+          {}};
+}
+
 // Receives the parser's events (the names are the library's) and builds the document. Unlike the library's own builder it checks
 // limits, and does not search an object at each insertion.
 class TreeBuilder {
@@ -46,11 +52,7 @@ class TreeBuilder {
     open_.pop_back();
     return true;
   }
-  bool parse_error(std::size_t position, const std::string&, const Json::exception&) {
-    return fail({ErrorCode::kInvalidArgument,
-                 subject() + " is not valid JSON in UTF-8; the trouble is at byte " + std::to_string(position),
-                 {}});
-  }
+  bool parse_error(std::size_t position, const std::string&, const Json::exception&) { return fail(not_json(limits_, position)); }
 
  private:
   std::string subject() const { return std::string(limits_.subject); }
@@ -121,6 +123,8 @@ Result<Json> read_json(std::string_view text, const JsonLimits& limits) {
     return Error{ErrorCode::kInvalidArgument, std::string(limits.subject) + " is empty; send a JSON object", {}};
   }
   TreeBuilder builder(limits);
+  // The library takes a zero byte for the end, and would never see what follows.
+  if (const std::size_t zero = text.find('\0'); zero != std::string_view::npos) return not_json(limits, zero + 1);
   Json::sax_parse(text.begin(), text.end(), &builder, nlohmann::detail::input_format_t::json, /*strict=*/true);
   return builder.take();
 }

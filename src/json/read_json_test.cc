@@ -160,5 +160,14 @@ TEST(JsonReader, TheWidestDocumentIsTakenAndNoWiderOne) {
   EXPECT_EQ(read_json(text + ",0]").error().code, ErrorCode::kTooLarge);
 }
 
+TEST(JsonReader, AZeroByteIsNoEnd) {
+  using namespace std::string_literals;
+  for (const std::string& text : {"\0"s, "{}\0"s, "{}\0garbage"s, "[\"a\0\"]"s}) {
+    const Result<Json> json = read_json(text);
+    ASSERT_FALSE(json.ok());
+    EXPECT_NE(json.error().message.find("at byte " + std::to_string(text.find('\0') + 1)), std::string::npos);
+  }
+}
+
 }  // namespace
 }  // namespace linnet
