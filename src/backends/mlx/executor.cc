@@ -40,6 +40,12 @@ std::uint64_t default_budget(mx::Device device) {
   return device == mx::Device::gpu ? mx::get_memory_limit() / 4 * 3 : default_memory_budget();
 }
 
+// Takes back what is beyond the first `tokens` tokens, all of which are there.
+Status trim_to(LayerCache& cache, std::int64_t tokens) {
+  CHECK(cache.offset() >= tokens);
+  return cache.offset() == tokens ? Status() : cache.trim(cache.offset() - tokens);
+}
+
 }  // namespace
 
 bool gpu_available() { return mx::is_available(mx::Device(mx::Device::gpu)); }
@@ -111,17 +117,14 @@ void MlxExecutor::describe(const ModelConfig& config) {
   info_.numerics_id = "mlx-" + loaded_version() + (on_gpu() ? "-gpu-" : "-cpu-") + kVersion;
 }
 
-LayerCaches& MlxExecutor::caches_at(const RowPlan& row) {
+Result<LayerCaches*> MlxExecutor::caches_at(const RowPlan& row) {
   LayerCaches& caches = sequences_[row.sequence];
   if (row.position == 0) caches.clear();
   if (caches.empty()) {
     for (std::int32_t layer = 0; layer < layers_; ++layer) caches.push_back(std::make_unique<ContiguousCache>(device_));
   }
-  for (const std::unique_ptr<LayerCache>& cache : caches) {
-    if (cache->offset() > row.position) cache->trim(cache->offset() - row.position);
-    CHECK(cache->offset() == row.position);
-  }
-  return caches;
+  for (const std::unique_ptr<LayerCache>& cache : caches) LINNET_RETURN_IF_ERROR(trim_to(*cache, row.position));
+  return &caches;
 }
 
 Ticket MlxExecutor::launch(const StepPlan& plan) {
@@ -133,26 +136,25 @@ Ticket MlxExecutor::launch(const StepPlan& plan) {
 }
 
 // Arrays are values: both sequences share them until one is written to.
-void MlxExecutor::clone(const SequenceClone& clone) {
+Status MlxExecutor::clone(const SequenceClone& clone) {
   LayerCaches copies;
   for (const std::unique_ptr<LayerCache>& cache : sequences_.at(clone.from)) {
     copies.push_back(cache->clone());
-    const std::int32_t surplus = copies.back()->offset() - clone.tokens;
-    CHECK(surplus >= 0);
-    if (surplus > 0) copies.back()->trim(surplus);
+    LINNET_RETURN_IF_ERROR(trim_to(*copies.back(), clone.tokens));
   }
   sequences_.insert_or_assign(clone.to, std::move(copies));
+  return {};
 }
 
 Status MlxExecutor::start() {
-  for (const SequenceClone& each : plan_->clones) clone(each);
+  for (const SequenceClone& each : plan_->clones) LINNET_RETURN_IF_ERROR(clone(each));
   std::vector<mx::array> kv;
   for (const RowPlan& row : plan_->rows) {
-    LayerCaches& caches = caches_at(row);
-    ops_->begin({.tokens = plan_->inputs(row), .samples = row.samples, .caches = &caches});
+    LINNET_ASSIGN(LayerCaches* const caches, caches_at(row));
+    ops_->begin({.tokens = plan_->inputs(row), .samples = row.samples, .caches = caches});
     const mx::array logits = model_->forward(*ops_);
     if (row.samples > 0) pending_.push_back(mx::contiguous(mx::astype(logits, mx::float32, device_), false, device_));
-    for (const std::unique_ptr<LayerCache>& cache : caches) cache->append_state(kv);
+    for (const std::unique_ptr<LayerCache>& cache : *caches) cache->append_state(kv);
   }
   pending_logits_ = pending_.size();
   pending_.insert(pending_.end(), kv.begin(), kv.end());

@@ -68,12 +68,12 @@ class MlxExecutor final : public Executor {
   Status reserve(const ModelConfig& config, const MlxExecutorOptions& options, std::uint64_t bytes_left);
   void describe(const ModelConfig& config);
 
-  LayerCaches& caches_at(const RowPlan& row);
+  Result<LayerCaches*> caches_at(const RowPlan& row);
   // Builds and starts the graphs of all rows.
   Status start();
   // Waits for them and fetches the logits.
   Status finish();
-  void clone(const SequenceClone& clone);
+  Status clone(const SequenceClone& clone);
   void sample_rows();
   void sample_row(const RowPlan& plan, const RowSampling& how, RowResult& row);
   void forget_rows();

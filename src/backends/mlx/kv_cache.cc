@@ -8,11 +8,15 @@
 
 namespace linnet::mlx_backend {
 
-std::int32_t LayerCache::trim(std::int32_t tokens) {
-  CHECK(tokens >= 0 && is_trimmable());
-  tokens = std::min(tokens, offset_);
-  offset_ -= tokens;
-  return tokens;
+Status LayerCache::trim(std::int64_t count) {
+  if (!can_trim() || count < 0 || count > offset_) {
+    return Error{ErrorCode::kInternal,
+                 "a cache of " + std::to_string(offset_) + " tokens cannot be trimmed by " + std::to_string(count) +
+                     (can_trim() ? "" : ": it is a full ring"),
+                 ""};
+  }
+  offset_ -= static_cast<std::int32_t>(count);
+  return {};
 }
 
 void LayerCache::append_state(std::vector<mx::array>& arrays) const {
@@ -133,10 +137,10 @@ AttentionMask RingCache::mask(std::int32_t inputs) const {
   return {.mode = "", .allowed = mx::array(allowed.begin(), {inputs, keys}, mx::bool_)};
 }
 
-std::int32_t RingCache::trim(std::int32_t tokens) {
-  const std::int32_t taken = LayerCache::trim(tokens);
-  next_ -= taken;
-  return taken;
+Status RingCache::trim(std::int64_t count) {
+  LINNET_RETURN_IF_ERROR(LayerCache::trim(count));
+  next_ -= static_cast<std::int32_t>(count);
+  return {};
 }
 
 }  // namespace linnet::mlx_backend

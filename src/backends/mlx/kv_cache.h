@@ -9,6 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "linnet/status.h"
+#include "speculation/layer_state.h"
+
 namespace linnet::mlx_backend {
 
 namespace mx = mlx::core;
@@ -24,24 +27,20 @@ struct AttentionMask {
   std::optional<mx::array> allowed;  // [inputs, keys], bool
 };
 
-// Belongs to the engine's thread, as its arrays do. Graphs are built, not run: the arrays are evaluated with the step.
-class LayerCache {
+// What a verify round can take back by trimming. Belongs to the engine's thread, as its arrays do. Graphs are built, not run: the
+// arrays are evaluated with the step.
+class LayerCache : public LayerState {
  public:
   explicit LayerCache(mx::Device device) : device_(device) {}
-  virtual ~LayerCache() = default;
   virtual std::unique_ptr<LayerCache> clone() const = 0;
 
   // Appends keys and values of the next inputs; returns what attention reads.
   virtual KeysValues update(const mx::array& keys, const mx::array& values) = 0;
   // For the next `inputs` inputs, before update().
   virtual AttentionMask mask(std::int32_t inputs) const = 0;
-  // Tokens that a ring holds at most.
-  virtual std::optional<std::int32_t> max_size() const { return std::nullopt; }
-  virtual bool is_trimmable() const { return true; }
-  // Takes the last `tokens` tokens back; only what is_trimmable() may. Returns how many were taken.
-  virtual std::int32_t trim(std::int32_t tokens);
-
-  std::int32_t offset() const { return offset_; }  // tokens that came
+  std::int64_t offset() const override { return offset_; }
+  bool can_trim() const override { return true; }
+  Status trim(std::int64_t count) override;
   // The arrays that a later update() starts from.
   void append_state(std::vector<mx::array>& arrays) const;
 
@@ -79,9 +78,9 @@ class RingCache final : public LayerCache {
   std::unique_ptr<LayerCache> clone() const override { return std::make_unique<RingCache>(*this); }
   KeysValues update(const mx::array& keys, const mx::array& values) override;
   AttentionMask mask(std::int32_t inputs) const override;
-  std::optional<std::int32_t> max_size() const override { return max_size_; }
-  bool is_trimmable() const override { return offset_ < max_size_; }  // later, what was overwritten is gone
-  std::int32_t trim(std::int32_t tokens) override;
+  std::optional<std::int64_t> ring_capacity() const override { return max_size_; }
+  bool can_trim() const override { return offset_ < max_size_; }  // later, what was overwritten is gone
+  Status trim(std::int64_t count) override;
 
  private:
   KeysValues append_one(const KeysValues& one);

@@ -15,7 +15,7 @@ void Ops::begin(const RowInputs& row) {
   CHECK(!row.tokens.empty() && row.caches != nullptr && !row.caches->empty());
   row_ = row;
   const LayerCache& first = *row.caches->front();
-  position_ = first.offset();
+  position_ = static_cast<std::int32_t>(first.offset());
   mask_ = first.mask(static_cast<std::int32_t>(row.tokens.size()));
 }
 
