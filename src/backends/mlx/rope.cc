@@ -120,9 +120,18 @@ Rope::Rope(const ModelConfig& config, mx::Device device)
 }
 
 mx::array Rope::rotate(const mx::array& x, std::int32_t offset) const {
-  const mx::array scaled =
-      input_scale_ == 1.0 ? x : mx::multiply(x, mx::array(static_cast<float>(input_scale_), x.dtype()), device_);
-  return mx::fast::rope(scaled, dims_, interleaved_, theta_, position_scale_, offset, wavelengths_, device_);
+  return mx::fast::rope(input_scale_ == 1.0 ? x : scaled(x), dims_, interleaved_, theta_, position_scale_, offset, wavelengths_,
+                        device_);
+}
+
+// x, its first dims_ values of each head multiplied by input_scale_.
+mx::array Rope::scaled(const mx::array& x) const {
+  const mx::array scale(static_cast<float>(input_scale_), x.dtype());
+  if (dims_ == x.shape(3)) return mx::multiply(x, scale, device_);
+  mx::Shape stop = x.shape();
+  stop[3] = dims_;
+  const mx::array turning = mx::slice(x, {0, 0, 0, 0}, stop, device_);
+  return mx::slice_update(x, mx::multiply(turning, scale, device_), {0, 0, 0, 0}, stop, device_);
 }
 
 }  // namespace linnet::mlx_backend

@@ -22,11 +22,13 @@ class Rope {
   mx::array rotate(const mx::array& x, std::int32_t offset) const;
 
  private:
+  mx::array scaled(const mx::array& x) const;
+
   mx::Device device_;
   std::int32_t dims_;
   bool interleaved_;
   std::optional<float> theta_;            // or
-  std::optional<mx::array> wavelengths_;  // [dims / 2], in positions / 2 pi
+  std::optional<mx::array> wavelengths_;  // [dims / 2], in positions / (2 pi)
   float position_scale_ = 1.0F;
   double input_scale_ = 1.0;
 };
