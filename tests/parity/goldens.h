@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <ostream>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,6 +27,8 @@ struct GoldenCase {
   std::vector<float> prefill;  // [prompt, vocabulary]
   std::vector<float> decode;   // [decoded, vocabulary]
   std::vector<float> chunked;  // [prompt, vocabulary]
+
+  friend void PrintTo(const GoldenCase& golden, std::ostream* out) { *out << golden.name; }
 };
 std::vector<GoldenCase> golden_cases();
 
