@@ -28,6 +28,7 @@ struct LoadOptions {
   std::int32_t context = 0;                // tokens of prompt + answer; 0: the model's own, within memory
   std::uint64_t memory_budget_bytes = 0;   // weights + KV + scratch; 0: 75 % of RAM or of the cgroup's limit
   std::string chat_template_file;          // overrides the model's own template
+  std::string reasoning_parser;            // name of a kind of reasoning markers, or none; empty: from the template
   SamplingOverrides sampling;              // defaults for requests, before those of the model's file
   std::optional<std::int32_t> max_tokens;  // default for requests
   EngineOptions engine;

@@ -55,6 +55,10 @@ Result<ModelText> load_text(const ModelFile& file, const LoadOptions& options) {
   if (source.empty() && !options.chat_template_file.empty()) {
     return Error{ErrorCode::kCorrupt, options.chat_template_file + " is empty; a chat template is Jinja text", "--chat-template"};
   }
+  text.reasoning = find_reasoning_markers(source);
+  if (!options.reasoning_parser.empty()) {
+    LINNET_ASSIGN(text.reasoning, reasoning_markers_named(options.reasoning_parser));
+  }
   if (!source.empty()) {
     LINNET_ASSIGN(text.chat_template, ChatTemplate::compile(std::move(source)));
   }
@@ -154,6 +158,12 @@ Result<std::unique_ptr<TextEngine>> TextEngine::load(const LoadOptions& options)
   card.context = executor->executor->info().context_max;
   card.vocabulary = executor->executor->info().vocabulary;
   card.has_chat_template = loaded_text->chat_template.has_value();
+  card.reasons = loaded_text->reasoning.has_value();
+  if (card.has_chat_template) {
+    const std::string& source = loaded_text->chat_template->source();
+    card.reasoning_switch = source.find("enable_thinking") != std::string::npos;
+    card.reasoning_effort = source.find("reasoning_effort") != std::string::npos;
+  }
   return std::unique_ptr<TextEngine>(
       std::make_unique<LoadedModel>(std::move(card), *std::move(loaded_text), std::move(executor->executor), options, sampling));
 }

@@ -71,7 +71,12 @@ Result<std::vector<TokenId>> LoadedModel::prompt_tokens(const TextPrompt& prompt
   if (const auto* tokens = std::get_if<std::vector<TokenId>>(&prompt)) return *tokens;
   if (const auto* text = std::get_if<std::string>(&prompt)) return tokenize(*text);
   LINNET_ASSIGN(const std::string rendered, render(std::get<ChatPrompt>(prompt)));
-  return text_.tokenizer.encode(rendered, {.add_special = false, .parse_special = true});  // a template writes its own BOS
+  return encode_rendered(rendered);
+}
+
+// A template writes its own BOS.
+Result<std::vector<TokenId>> LoadedModel::encode_rendered(const std::string& rendered) const {
+  return text_.tokenizer.encode(rendered, {.add_special = false, .parse_special = true});
 }
 
 SamplingParams LoadedModel::sampling_of(const SamplingOverrides& asked) {
@@ -81,7 +86,17 @@ SamplingParams LoadedModel::sampling_of(const SamplingOverrides& asked) {
 }
 
 Result<TextStream> LoadedModel::submit(TextRequest request) {
-  LINNET_ASSIGN(std::vector<TokenId> prompt, prompt_tokens(request.prompt));
+  TextPipeline pipeline{.tokenizer = text_.tokenizer, .stop = std::move(request.stop)};
+  std::vector<TokenId> prompt;
+  const auto* chat = std::get_if<ChatPrompt>(&request.prompt);
+  if (chat != nullptr && text_.reasoning && request.split_reasoning) {
+    LINNET_ASSIGN(const std::string rendered, render(*chat));
+    pipeline.reasoning = text_.reasoning;
+    if (opens_reasoning(rendered, *text_.reasoning)) pipeline.start = ReasoningSplitter::Start::kInside;
+    LINNET_ASSIGN(prompt, encode_rendered(rendered));
+  } else {
+    LINNET_ASSIGN(prompt, prompt_tokens(request.prompt));
+  }
   const auto prompt_count = static_cast<std::int32_t>(prompt.size());
   Request engine_request{.prompt = std::move(prompt),
                          .sampling = sampling_of(request.sampling),
@@ -90,8 +105,7 @@ Result<TextStream> LoadedModel::submit(TextRequest request) {
                          .ignore_eos = request.ignore_eos,
                          .priority = request.priority};
   LINNET_ASSIGN(RequestHandle handle, engine_.submit(std::move(engine_request)));
-  return TextStream(
-      std::make_unique<RequestTextSource>(std::move(handle), text_.tokenizer, std::move(request.stop), prompt_count));
+  return TextStream(std::make_unique<RequestTextSource>(std::move(handle), std::move(pipeline), prompt_count));
 }
 
 Result<std::vector<TokenId>> LoadedModel::tokenize(std::string_view text) const {

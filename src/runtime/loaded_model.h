@@ -15,6 +15,7 @@
 #include "linnet/engine.h"
 #include "linnet/text_engine.h"
 #include "text/chat_template.h"
+#include "text/reasoning_splitter.h"
 #include "text/tokenizer.h"
 
 namespace linnet {
@@ -24,6 +25,7 @@ struct ModelText {
   Tokenizer tokenizer;
   std::optional<ChatTemplate> chat_template;
   std::vector<TokenId> end_tokens;
+  std::optional<ReasoningMarkers> reasoning;  // of its answers to conversations
 };
 
 // `params` with what `overrides` says.
@@ -47,6 +49,7 @@ class LoadedModel final : public TextEngine {
   void stop() override { engine_.stop(); }
 
  private:
+  Result<std::vector<TokenId>> encode_rendered(const std::string& rendered) const;
   SamplingParams sampling_of(const SamplingOverrides& asked);
 
   ModelCard card_;

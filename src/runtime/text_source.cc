@@ -7,66 +7,106 @@
 
 namespace linnet {
 
-RequestTextSource::RequestTextSource(RequestHandle handle, Tokenizer tokenizer, std::vector<std::string> stop,
-                                     std::int32_t prompt_tokens)
+RequestTextSource::RequestTextSource(RequestHandle handle, TextPipeline pipeline, std::int32_t prompt_tokens)
     : handle_(std::move(handle)),
-      detokenizer_(std::move(tokenizer)),
-      stop_matcher_(std::move(stop)),
-      prompt_tokens_(prompt_tokens) {}
+      tokenizer_(pipeline.tokenizer),
+      detokenizer_(std::move(pipeline.tokenizer)),
+      markers_(std::move(pipeline.reasoning)),
+      stop_matcher_(std::move(pipeline.stop)),
+      prompt_tokens_(prompt_tokens) {
+  if (markers_) splitter_.emplace(*markers_, pipeline.start);
+}
 
-std::optional<TextEvent> RequestTextSource::take_pending() { return std::exchange(pending_, std::nullopt); }
+std::optional<TextEvent> RequestTextSource::take_pending() {
+  if (pending_.empty()) return std::nullopt;
+  TextEvent event = std::move(pending_.front());
+  pending_.pop_front();
+  return event;
+}
 
 std::optional<TextEvent> RequestTextSource::try_next() {
-  if (auto event = take_pending()) return event;
-  while (!finished_) {
+  while (pending_.empty() && !finished_) {
     const std::optional<Event> event = handle_.try_next();
     if (!event) return std::nullopt;
-    if (auto text = translate(*event)) return text;
+    translate(*event);
   }
-  return std::nullopt;
+  return take_pending();
 }
 
 TextEvent RequestTextSource::next() {
-  if (auto event = take_pending()) return *std::move(event);
-  CHECK(!finished_);
-  for (;;) {
-    if (auto text = translate(handle_.next())) return *std::move(text);
-  }
+  CHECK(!pending_.empty() || !finished_);
+  while (pending_.empty()) translate(handle_.next());
+  return *take_pending();
 }
 
-std::optional<TextEvent> RequestTextSource::translate(const Event& event) {
-  if (const auto* token = std::get_if<TokenEvent>(&event)) return on_token(token->token);
-  return on_finish(std::get<FinishEvent>(event));
-}
-
-std::optional<TextEvent> RequestTextSource::on_token(TokenId token) {
-  ++tokens_read_;
-  StopMatch match = stop_matcher_.push(detokenizer_.push(token));
-  if (match.matched) {
-    finished_ = true;
-    handle_.on_ready({});
-    handle_.stop();
-    pending_ = FinishEvent{.reason = FinishReason::kStop,
-                           .usage = {.prompt_tokens = prompt_tokens_, .cached_tokens = 0, .completion_tokens = tokens_read_},
-                           .error = {}};
-    if (match.text.empty()) return take_pending();
-  }
-  if (match.text.empty()) return std::nullopt;
-  return TextDelta{std::move(match.text)};
-}
-
-std::optional<TextEvent> RequestTextSource::on_finish(const FinishEvent& finish) {
-  finished_ = true;
-  StopMatch match = stop_matcher_.push(detokenizer_.finish());
-  FinishEvent last = finish;
-  if (match.matched) {
-    if (last.reason == FinishReason::kLength) last.reason = FinishReason::kStop;
+void RequestTextSource::translate(const Event& event) {
+  if (const auto* token = std::get_if<TokenEvent>(&event)) {
+    on_token(token->token);
   } else {
-    match.text += stop_matcher_.finish();
+    on_finish(std::get<FinishEvent>(event));
   }
-  if (match.text.empty()) return last;
-  pending_ = std::move(last);
-  return TextDelta{std::move(match.text)};
+}
+
+void RequestTextSource::emit(std::string text, TextChannel channel) {
+  if (!text.empty()) pending_.push_back(TextDelta{std::move(text), channel});
+}
+
+bool RequestTextSource::emit_content(std::string_view text) {
+  StopMatch match = stop_matcher_.push(text);
+  emit(std::move(match.text), TextChannel::kContent);
+  stop_string_ = std::move(match.stop);
+  return match.matched;
+}
+
+SplitText RequestTextSource::split(std::string_view text) {
+  if (!splitter_) return {.reasoning = {}, .content = std::string(text)};
+  const bool was_inside = splitter_->inside();
+  SplitText parts = splitter_->push(text);
+  if (was_inside || splitter_->inside()) reasoning_tokens_ = tokens_read_;
+  return parts;
+}
+
+void RequestTextSource::on_token(TokenId token) {
+  ++tokens_read_;
+  std::string text = detokenizer_.push(token);
+  // Some vocabularies have the markers as control tokens, which are no text otherwise.
+  if (markers_ && tokenizer_.is_special(token)) {
+    const std::string_view name = tokenizer_.token_name(token);
+    if (name == markers_->begin || name == markers_->end) text += name;
+  }
+  SplitText parts = split(text);
+  emit(std::move(parts.reasoning), TextChannel::kReasoning);
+  if (parts.content.empty() || !emit_content(parts.content)) return;
+  finished_ = true;
+  handle_.on_ready({});
+  handle_.cancel();
+  pending_.push_back(FinishEvent{.reason = FinishReason::kStop,
+                                 .usage = {.prompt_tokens = prompt_tokens_,
+                                           .cached_tokens = 0,
+                                           .completion_tokens = tokens_read_,
+                                           .reasoning_tokens = reasoning_tokens_},
+                                 .error = {},
+                                 .stop_string = std::move(stop_string_)});
+}
+
+void RequestTextSource::on_finish(const FinishEvent& finish) {
+  finished_ = true;
+  SplitText parts = split(detokenizer_.finish());
+  if (splitter_) {
+    SplitText rest = splitter_->finish();
+    parts.reasoning += rest.reasoning;
+    parts.content += rest.content;
+  }
+  emit(std::move(parts.reasoning), TextChannel::kReasoning);
+  FinishEvent last = finish;
+  last.usage.reasoning_tokens = reasoning_tokens_;
+  if (emit_content(parts.content)) {
+    if (last.reason == FinishReason::kLength) last.reason = FinishReason::kStop;
+    last.stop_string = std::move(stop_string_);
+  } else {
+    emit(stop_matcher_.finish(), TextChannel::kContent);
+  }
+  pending_.push_back(std::move(last));
 }
 
 }  // namespace linnet

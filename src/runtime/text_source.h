@@ -1,26 +1,37 @@
-// One request's tokens as text: detokenizer, then stop matcher.
+// One request's tokens as text: detokenizer, reasoning splitter, stop matcher.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "linnet/engine.h"
 #include "linnet/text_engine.h"
 #include "text/detokenizer.h"
+#include "text/reasoning_splitter.h"
 #include "text/stop_matcher.h"
 #include "text/tokenizer.h"
 
 namespace linnet {
 
+struct TextPipeline {
+  Tokenizer tokenizer;
+  std::vector<std::string> stop;
+  std::optional<ReasoningMarkers> reasoning;  // absent: all text is content
+  ReasoningSplitter::Start start = ReasoningSplitter::Start::kBefore;
+};
+
 // Runs on the consumer's thread, so that text costs the engine nothing.
 //   1. A stop string ends the answer with kStop; tokens that the engine made beyond it are neither shown nor counted.
 //   2. What a delta holds depends on the tokens alone.
+//   3. Stop strings are looked for in the content: where the reasoning ends does not depend on them.
 class RequestTextSource final : public TextSource {
  public:
-  RequestTextSource(RequestHandle handle, Tokenizer tokenizer, std::vector<std::string> stop, std::int32_t prompt_tokens);
+  RequestTextSource(RequestHandle handle, TextPipeline pipeline, std::int32_t prompt_tokens);
 
   std::optional<TextEvent> try_next() override;
   TextEvent next() override;
@@ -30,18 +41,28 @@ class RequestTextSource final : public TextSource {
 
  private:
   std::optional<TextEvent> take_pending();
-  // What `event` means in text; empty if it says nothing yet.
-  std::optional<TextEvent> translate(const Event& event);
-  std::optional<TextEvent> on_token(TokenId token);
-  std::optional<TextEvent> on_finish(const FinishEvent& finish);
+  // What `event` means in text joins pending_.
+  void translate(const Event& event);
+  void on_token(TokenId token);
+  void on_finish(const FinishEvent& finish);
+  // A text as the model wrote it, markers included.
+  SplitText split(std::string_view text);
+  void emit(std::string text, TextChannel channel);
+  // True if a stop string ended the answer.
+  bool emit_content(std::string_view text);
 
   RequestHandle handle_;
+  Tokenizer tokenizer_;
   Detokenizer detokenizer_;
+  std::optional<ReasoningMarkers> markers_;
+  std::optional<ReasoningSplitter> splitter_;  // present with markers_
   StopMatcher stop_matcher_;
+  std::string stop_string_;  // that ended the answer
   std::int32_t prompt_tokens_;
   std::int32_t tokens_read_ = 0;
-  std::optional<TextEvent> pending_;  // a final event behind the delta that was handed out first
-  bool finished_ = false;
+  std::int32_t reasoning_tokens_ = 0;
+  std::deque<TextEvent> pending_;  // at most one delta of each channel and the final event
+  bool finished_ = false;          // the engine's part is over
 };
 
 }  // namespace linnet

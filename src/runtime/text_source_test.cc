@@ -44,13 +44,16 @@ Tokenizer byte_tokenizer() {
 }
 
 struct Outcome {
-  std::vector<std::string> deltas;
-  std::string text;
+  std::vector<std::string> deltas;  // of the content
+  std::string text;                 // they together
+  std::string reasoning;
   FinishEvent finish;
 };
 
-// The engine plays `script` back, then end tokens.
-Outcome play(const std::string& script, std::vector<std::string> stop, std::int32_t max_tokens) {
+const ReasoningMarkers kThink{.begin = "<think>", .end = "</think>"};
+
+// The engine plays `script` back, then end tokens. `pipeline` gets the tokenizer.
+Outcome play(const std::string& script, TextPipeline pipeline, std::int32_t max_tokens) {
   VirtualClock clock;
   FakeExecutorOptions options;
   options.next_token = [&script](std::span<const TokenId>, const SamplingParams&, std::uint64_t step) {
@@ -60,7 +63,7 @@ Outcome play(const std::string& script, std::vector<std::string> stop, std::int3
   Result<RequestHandle> handle =
       engine.submit({.prompt = {TokenId{1}, TokenId{2}}, .max_tokens = max_tokens, .end_tokens = {TokenId{256}}});
   EXPECT_TRUE(handle.ok());
-  RequestTextSource source(*std::move(handle), byte_tokenizer(), std::move(stop), 2);
+  RequestTextSource source(*std::move(handle), std::move(pipeline), 2);
   Outcome outcome;
   for (;;) {
     const bool ran = engine.step();
@@ -70,14 +73,29 @@ Outcome play(const std::string& script, std::vector<std::string> stop, std::int3
         EXPECT_FALSE(source.try_next().has_value());
         return outcome;
       }
-      outcome.deltas.push_back(std::get<TextDelta>(*event).text);
-      outcome.text += outcome.deltas.back();
+      const auto& delta = std::get<TextDelta>(*event);
+      if (delta.channel == TextChannel::kReasoning) {
+        outcome.reasoning += delta.text;
+      } else {
+        outcome.deltas.push_back(delta.text);
+        outcome.text += delta.text;
+      }
     }
     if (!ran) {
       ADD_FAILURE() << "the engine is idle and the answer not finished";
       return outcome;
     }
   }
+}
+
+Outcome play(const std::string& script, std::vector<std::string> stop, std::int32_t max_tokens) {
+  return play(script, TextPipeline{.tokenizer = byte_tokenizer(), .stop = std::move(stop)}, max_tokens);
+}
+
+Outcome play_reasoning(const std::string& script, std::vector<std::string> stop, std::int32_t max_tokens,
+                       ReasoningSplitter::Start start = ReasoningSplitter::Start::kBefore) {
+  return play(script, TextPipeline{.tokenizer = byte_tokenizer(), .stop = std::move(stop), .reasoning = kThink, .start = start},
+              max_tokens);
 }
 
 TEST(TextSource, TextComesAsItIsKnown) {
@@ -117,6 +135,75 @@ TEST(TextSource, StopStringAtOnceGivesNoText) {
   EXPECT_EQ(outcome.text, "");
   EXPECT_EQ(outcome.finish.reason, FinishReason::kStop);
   EXPECT_EQ(outcome.finish.usage.completion_tokens, 1);
+}
+
+TEST(TextSource, TheStopStringIsNamed) {
+  EXPECT_EQ(play("alpha beta", {"x", "be"}, 100).finish.stop_string, "be");
+  EXPECT_EQ(play("alpha", {"x"}, 100).finish.stop_string, "");
+}
+
+TEST(Case, BL004_AStopStringOverSeveralTokens) {
+  const Outcome outcome = play("alpha beta gamma delta", {"beta gamma"}, 100);
+  EXPECT_EQ(outcome.text, "alpha ");
+  EXPECT_EQ(outcome.finish.reason, FinishReason::kStop);
+}
+
+TEST(Case, BL005_NoPartOfAStopStringLeaks) {
+  EXPECT_EQ(play("The quick brown fox", {"own fox"}, 100).text, "The quick br");
+  EXPECT_EQ(play("The quick brown f", {"own fox"}, 100).text, "The quick brown f");
+}
+
+TEST(Case, BL007_StopStringsDoNotMoveTheReasoning) {
+  const std::string script = "<think>a b,c </think>d b,c e";
+  for (const char* stop : {"b,c", "</think>", "think", "k>d", "a very long stop string that holds much back </think>d b,c f"}) {
+    EXPECT_EQ(play_reasoning(script, {stop}, 100).reasoning, "a b,c") << stop;
+  }
+  const Outcome outcome = play_reasoning(script, {"b,c"}, 100);
+  EXPECT_EQ(outcome.text, "d ");
+  EXPECT_EQ(outcome.finish.reason, FinishReason::kStop);
+}
+
+TEST(Case, BL040_ABudgetSpentInsideReasoning) {
+  const Outcome outcome = play_reasoning("<think>a long thought", {}, 12);
+  EXPECT_EQ(outcome.reasoning, "a lon");
+  EXPECT_EQ(outcome.text, "");
+  EXPECT_EQ(outcome.finish.reason, FinishReason::kLength);
+  EXPECT_EQ(outcome.finish.usage.completion_tokens, 12);
+  EXPECT_EQ(outcome.finish.usage.reasoning_tokens, 12);
+}
+
+TEST(Case, BL080_ATemplateThatOpensTheReasoning) {
+  const Outcome outcome = play_reasoning("internal reasoning\n</think>answer", {}, 100, ReasoningSplitter::Start::kInside);
+  EXPECT_EQ(outcome.reasoning, "internal reasoning");
+  EXPECT_EQ(outcome.text, "answer");
+  EXPECT_EQ(outcome.finish.usage.reasoning_tokens, 27);
+}
+
+TEST(TextSource, AControlTokenMayBeTheMarker) {
+  const TextPipeline pipeline{.tokenizer = byte_tokenizer(), .reasoning = ReasoningMarkers{.begin = "<think>", .end = "<end>"}};
+  // The script's end token is the end marker here, and does not end the answer.
+  VirtualClock clock;
+  FakeExecutorOptions options;
+  const std::string script = "<think>ab";
+  options.next_token = [&script](std::span<const TokenId>, const SamplingParams&, std::uint64_t step) {
+    if (step < script.size()) return static_cast<TokenId>(static_cast<unsigned char>(script[step]));
+    return step == script.size() ? TokenId{256} : TokenId{'c'};
+  };
+  Engine engine({}, std::make_unique<FakeExecutor>(options), clock);
+  Result<RequestHandle> handle = engine.submit({.prompt = {TokenId{1}}, .max_tokens = 11});
+  ASSERT_TRUE(handle.ok());
+  RequestTextSource source(*std::move(handle), pipeline, 1);
+  while (engine.step()) {
+  }
+  std::string reasoning;
+  std::string content;
+  while (const std::optional<TextEvent> event = source.try_next()) {
+    if (const auto* delta = std::get_if<TextDelta>(&*event)) {
+      (delta->channel == TextChannel::kReasoning ? reasoning : content) += delta->text;
+    }
+  }
+  EXPECT_EQ(reasoning, "ab");
+  EXPECT_EQ(content, "c");
 }
 
 }  // namespace

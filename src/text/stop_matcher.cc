@@ -74,6 +74,7 @@ StopMatch StopMatcher::push(std::string_view text) {
     state_ = next_state(state_, static_cast<unsigned char>(result.text[i]));
     const auto match = static_cast<std::size_t>(nodes_[static_cast<std::size_t>(state_)].match_bytes);
     if (match > 0) {
+      result.stop = result.text.substr(i + 1 - match, match);
       result.text.resize(i + 1 - match);
       result.matched = matched_ = true;
       held_.clear();

@@ -12,6 +12,7 @@ namespace linnet {
 struct StopMatch {
   std::string text;      // may be sent now
   bool matched = false;  // a stop string was completed: the text ends here
+  std::string stop{};    // which
 
   bool operator==(const StopMatch&) const = default;
 };

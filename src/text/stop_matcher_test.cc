@@ -41,7 +41,7 @@ TEST(StopMatcher, StopAcrossPieces) {
   EXPECT_EQ(matcher.push("alpha"), (StopMatch{.text = "alpha", .matched = false}));
   EXPECT_EQ(matcher.push(" beta"), (StopMatch{.text = " ", .matched = false}));
   EXPECT_EQ(matcher.push(" gam"), (StopMatch{.text = "", .matched = false}));
-  EXPECT_EQ(matcher.push("ma delta"), (StopMatch{.text = "", .matched = true}));
+  EXPECT_EQ(matcher.push("ma delta"), (StopMatch{.text = "", .matched = true, .stop = "beta gamma"}));
 }
 
 TEST(StopMatcher, HeldTextIsReleasedAtOnce) {
@@ -72,7 +72,10 @@ TEST(StopMatcher, FirstCompleteMatchWins) {
     StopMatcher matcher(one.stops);
     StopMatch match = matcher.push(one.text);
     if (!match.matched) match.text += matcher.finish();
-    EXPECT_EQ(match, (StopMatch{.text = one.sent, .matched = one.matched})) << one.text;
+    EXPECT_EQ(match.text, one.sent) << one.text;
+    EXPECT_EQ(match.matched, one.matched) << one.text;
+    EXPECT_EQ(match.stop.empty(), !one.matched) << one.text;
+    EXPECT_TRUE(one.text.starts_with(match.text + match.stop)) << one.text;
   }
 }
 
@@ -101,6 +104,10 @@ TEST(StopMatcher, EqualsTheOracleUnderEverySplit) {
       const Oracle want = oracle(stops, seen);
       ASSERT_EQ(matched, want.matched) << seen;
       ASSERT_EQ(sent, seen.substr(0, want.sent));
+      if (matched) {
+        ASSERT_NE(std::find(stops.begin(), stops.end(), match.stop), stops.end()) << seen;
+        ASSERT_TRUE(seen.starts_with(sent + match.stop)) << seen;
+      }
     }
     if (!matched) {
       ASSERT_EQ(sent + matcher.finish(), text);

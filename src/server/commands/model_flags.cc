@@ -24,7 +24,6 @@ constexpr const char* kNotOffered[] = {"--adapter,--adapter-path",
                                        "--draft-tokens,--num-draft-tokens",
                                        "--draft-model",
                                        "--tool-parser",
-                                       "--reasoning-parser",
                                        "--reasoning,--thinking",
                                        "--chat-template-args",
                                        "--prompt-cache,--prompt-cache-bytes",
@@ -82,6 +81,9 @@ void add_model_flags(CLI::App& app, ModelFlags& flags) {
   app.add_option("--chat-template", options.chat_template_file, "A Jinja file that replaces the model's own template")
       ->check(CLI::ExistingFile)
       ->envname("LINNET_CHAT_TEMPLATE");
+  app.add_option("--reasoning-parser", options.reasoning_parser,
+                 "What the reasoning part of answers stands between: think, magistral, ..., none; default: from the template")
+      ->envname("LINNET_REASONING_PARSER");
   app.add_option_function<float>("--temp,--temperature", into(options.sampling.temperature), "Default temperature; 0: greedy")
       ->check(CLI::Range(0.0F, 100.0F))
       ->envname("LINNET_TEMP");
