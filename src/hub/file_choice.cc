@@ -65,6 +65,7 @@ std::vector<HubFile> safetensors_of(const std::vector<HubFile>& files) {
   std::vector<HubFile> shards;
   std::vector<HubFile> others;
   bool has_index = false;
+  bool has_shards = false;
   for (const HubFile& file : files) {
     const std::string_view stem = stem_of(file.path);
     if (file.path == kIndex) {
@@ -76,12 +77,13 @@ std::vector<HubFile> safetensors_of(const std::vector<HubFile>& files) {
       whole.push_back(file);
     } else if (without_part(stem) == "model") {
       shards.push_back(file);
+      has_shards = true;
     } else if (!stem.starts_with("adapter") && !stem.starts_with("consolidated")) {
       // consolidated.* holds the same weights once more, in their maker's own naming.
       others.push_back(file);
     }
   }
-  if (has_index && shards.size() > 1) return shards;
+  if (has_shards && (has_index || whole.empty())) return shards;
   return !whole.empty() ? whole : others;
 }
 

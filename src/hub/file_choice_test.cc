@@ -40,6 +40,8 @@ TEST(FileChoice, SafetensorsComeWithTheirTexts) {
         "model-00002-of-00002.safetensors", "model.safetensors.index.json"}},
       // an index without shards, as conversions leave it behind
       {{"config.json", "model.safetensors", "model.safetensors.index.json"}, {"config.json", "model.safetensors"}},
+      {{"model-00001-of-00001.safetensors"}, {"model-00001-of-00001.safetensors"}},
+      {{"model-00001-of-00001.safetensors", "model.safetensors"}, {"model.safetensors"}},
       {{"model.safetensors", "adapter_model.safetensors", "consolidated.safetensors"}, {"model.safetensors"}},
       {{"weights.00.safetensors", "weights.01.safetensors", "adapters.safetensors"},
        {"weights.00.safetensors", "weights.01.safetensors"}},

@@ -108,7 +108,6 @@ FetchAttempt HubClient::attempt(const std::string& path, const BodySink& sink) {
   FetchAttempt result{.reached_before = reached_};
   Transfer transfer{sink, options_, result};
   CURL* const handle = handle_.get();
-  curl_easy_reset(handle);  // options only: the connection stays
   std::array<char, CURL_ERROR_SIZE> detail{};
   const auto headers = headers_for(options_);
   set(handle, CURLOPT_URL, (options_.endpoint + path).c_str());
@@ -118,9 +117,7 @@ FetchAttempt HubClient::attempt(const std::string& path, const BodySink& sink) {
   set(handle, CURLOPT_NOSIGNAL, 1L);
   set(handle, CURLOPT_FOLLOWLOCATION, 1L);
   set(handle, CURLOPT_MAXREDIRS, kRedirectsMax);
-  const char* const protocols = options_.endpoint.starts_with("https://") ? "https" : "http,https";
-  set(handle, CURLOPT_PROTOCOLS_STR, protocols);
-  set(handle, CURLOPT_REDIR_PROTOCOLS_STR, protocols);
+  set(handle, CURLOPT_PROTOCOLS_STR, options_.endpoint.starts_with("https://") ? "https" : "http,https");
   set(handle, CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
   set(handle, CURLOPT_LOW_SPEED_LIMIT, kSlowBytesPerSecond);
   set(handle, CURLOPT_LOW_SPEED_TIME, static_cast<long>(options_.stall.count()));
@@ -138,6 +135,7 @@ FetchAttempt HubClient::attempt(const std::string& path, const BodySink& sink) {
   set(handle, CURLOPT_XFERINFODATA, &transfer);
   result.code = curl_easy_perform(handle);
   result.detail = detail[0] != '\0' ? detail.data() : curl_easy_strerror(result.code);
+  curl_easy_reset(handle);  // forgets what lies on this stack; the connection stays
   reached_ = reached_ || result.head.status != 0;
   // An empty file has no bytes to begin with.
   if (result.code == CURLE_OK && (result.head.status == 200 || result.head.status == 206)) {

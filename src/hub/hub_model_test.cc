@@ -258,6 +258,13 @@ TEST_F(HubModel, TheTokenStaysWithTheHub) {
   for (const HubRequest& request : hub_.store_requests()) EXPECT_EQ(request.authorization, "") << request.path;
 }
 
+TEST_F(HubModel, TheTokenDoesNotGoOverANetworkInTheClear) {
+  options_.token = "hf_secret";
+  options_.endpoint = "http://0.0.0.0" + hub_.url().substr(hub_.url().rfind(':'));  // this machine, by a name that says otherwise
+  ASSERT_TRUE(fetch().ok());
+  for (const HubRequest& request : hub_.requests()) EXPECT_EQ(request.authorization, "") << request.path;
+}
+
 TEST_F(HubModel, PassingTroubleIsTriedAgain) {
   hub_.fail("/api/", {.status = 503});
   hub_.fail("/api/", {.status = 429, .headers = {"Retry-After: 7"}});

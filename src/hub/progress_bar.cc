@@ -1,5 +1,6 @@
 #include "hub/progress_bar.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -10,6 +11,7 @@ namespace linnet {
 namespace {
 
 constexpr std::chrono::milliseconds kRedraw{100};
+constexpr double kSpeedSeconds = 0.5;  // before that a speed says nothing
 constexpr std::size_t kCells = 24;
 constexpr std::string_view kClearLine = "\r\x1b[K";
 
@@ -45,8 +47,8 @@ std::string ProgressBar::text(const FetchProgress& progress, Clock::Duration now
   std::snprintf(percent, sizeof percent, "%3.0f %%  ", std::floor(100 * share_of(progress)));
   std::string line = percent + size_text(progress.done) + " of " + size_text(progress.total);
   const double seconds = std::chrono::duration<double>(now - begun_).count();
-  const double speed = seconds > 0 ? static_cast<double>(progress.done - before_) / seconds : 0;
-  if (speed < 1) return line;
+  const double speed = static_cast<double>(progress.done - before_) / std::max(seconds, kSpeedSeconds);
+  if (seconds < kSpeedSeconds || speed < 1) return line;
   line += "  " + size_text(static_cast<std::uint64_t>(speed)) + "/s";
   constexpr double kLeftMax = 360'000;  // s; longer is no answer
   const double left = static_cast<double>(progress.total - progress.done) / speed;

@@ -32,8 +32,9 @@ TEST_F(ProgressBarTest, ATerminalHasABar) {
   begin(true);
   EXPECT_EQ(update(500'000'000, milliseconds(0)), "\r\x1b[K[============            ]  50 %  500.0 MB of 1.0 GB");
   EXPECT_EQ(update(501'000'000, milliseconds(99)), "");
+  EXPECT_EQ(update(510'000'000, milliseconds(1)), "\r\x1b[K[============            ]  51 %  510.0 MB of 1.0 GB");
   // What was there before is no part of the speed: 101 MB in 1 s.
-  EXPECT_EQ(update(601'000'000, milliseconds(901)),
+  EXPECT_EQ(update(601'000'000, milliseconds(900)),
             "\r\x1b[K[==============          ]  60 %  601.0 MB of 1.0 GB  101.0 MB/s  0:04 left");
   shown_.clear();
   bar_->say("a word");
