@@ -92,7 +92,9 @@ class Bench {
   }
 
   void plan(const std::vector<AttentionRow>& rows) { attention_->plan(rows, kv_.blocks()); }
-  void write(std::int32_t layer) { attention_->write(pool_, layer, {k_.data(), kv_width_}, {v_.data(), kv_width_}); }
+  void write(std::int32_t layer) {
+    attention_->write(pool_, layer, {k_.data(), kv_width_}, {v_.data(), kv_width_}, [](int, int) {});
+  }
   void run(std::int32_t layer) { attention_->run(pool_, {.layer = layer}, {q_.data(), width_}, {out_.data(), width_}); }
 
   void prefill(std::int32_t tokens) {

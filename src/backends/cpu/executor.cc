@@ -118,10 +118,9 @@ void CpuExecutor::sample_rows() {
   }
   result_.tokens.resize(static_cast<std::size_t>(samples));
   result_.logprobs.resize(static_cast<std::size_t>(captures));
-  queue_.reset(static_cast<std::int64_t>(plan_->rows.size()));
-  pool_->run([&](int thread, int) {
+  pool_->deal(static_cast<std::int64_t>(plan_->rows.size()), [&](int thread, WorkQueue& pieces) {
     Sampler& sampler = samplers_[static_cast<std::size_t>(thread)];
-    for (std::int64_t r = 0, end = 0; queue_.take(r, end);) sample_row(static_cast<std::size_t>(r), sampler);
+    for (std::int64_t r = 0, end = 0; pieces.take(r, end);) sample_row(static_cast<std::size_t>(r), sampler);
   });
 }
 

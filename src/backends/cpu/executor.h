@@ -67,7 +67,6 @@ class CpuExecutor final : public Executor {
   std::span<const RowSampling> sampling_;
   std::span<const float> logits_;
   StepResult result_;
-  WorkQueue queue_;
 };
 
 }  // namespace linnet::cpu

@@ -18,6 +18,18 @@ constexpr std::int32_t kOwnRowsMax = 4;
 constexpr std::int32_t kPiecesPerThread = 3;
 constexpr std::int32_t kPiecePanelsMin = 6;
 constexpr std::size_t kMatricesAtOnceMax = 3;
+constexpr std::int64_t kRowsAlone = 4;  // rows up to which sharing them out costs more than it saves
+
+// work(share) for rows [0, rows), dealt out in multiples of `unit`.
+template <class Work>
+void deal_rows(Pool& pool, std::int64_t rows, std::int64_t unit, const Work& work) {
+  const std::int64_t units = (rows + unit - 1) / unit;
+  const std::int64_t pieces = rows <= kRowsAlone ? 1 : std::min<std::int64_t>(units, pool.threads() * kPiecesPerThread);
+  pool.deal(pieces, [&](int, WorkQueue& queue) {
+    for (std::int64_t i = 0, end = 0; queue.take(i, end);)
+      work(share_of(rows, static_cast<int>(i), static_cast<int>(pieces), unit));
+  });
+}
 
 }  // namespace
 
@@ -97,8 +109,7 @@ void Ops::begin(const StepPlan& plan, std::span<std::byte* const> blocks) {
 
 Ops::Tensor Ops::embed(const Embedding& embedding) {
   const auto half = static_cast<std::int64_t>(rope_.frequencies.size());
-  pool_->run([&](int thread, int threads) {
-    const Share share = share_of(tokens_, thread, threads);
+  deal_rows(*pool_, tokens_, 1, [&](const Share& share) {
     for (const AttentionRow& row : rows_) {
       const std::int64_t first = std::max<std::int64_t>(share.begin, row.token_begin);
       const std::int64_t last = std::min<std::int64_t>(share.end, row.token_begin + row.count);
@@ -137,22 +148,24 @@ void Ops::apply(const Tensor& x, std::span<const PanelMatrix> weights, std::span
   for (const PanelMatrix& matrix : weights) forms = forms | activation_forms(matrix);
   const bool own = x.rows <= kOwnRowsMax;
   if (!own) {
-    pool_->run([&](int thread, int threads) {
+    deal_rows(*pool_, x.rows, kTileRowsMax, [&](const Share& share) {
       const Activations rounded = make_activations(*kernels_, forms, x.rows, x.cols, shared_activations_);
-      const Share share = share_of(x.rows, thread, threads);
       round(x, rounded, static_cast<int>(share.begin), static_cast<int>(share.end));
     });
   }
   deal_out(weights);
-  pool_->run([&](int thread, int) {
+  pool_->deal(static_cast<std::int64_t>(ranges_.size()), [&](int thread, WorkQueue& pieces) {
+    std::int64_t i = 0;
+    std::int64_t end = 0;
+    if (!pieces.take(i, end)) return;
     std::byte* memory = own ? own_activations_[static_cast<std::size_t>(thread)] : shared_activations_;
     const Activations rounded = make_activations(*kernels_, forms, x.rows, x.cols, memory);
     if (own) round(x, rounded, 0, x.rows);
     std::byte* scratch = linear_scratch_[static_cast<std::size_t>(thread)];
-    for (std::int64_t i = 0, end = 0; queue_->take(i, end);) {
+    do {
       const PanelRange& range = ranges_[static_cast<std::size_t>(i)];
       cpu::linear(*kernels_, weights[range.matrix], rounded, outs[range.matrix], {range.begin, range.end, scratch});
-    }
+    } while (pieces.take(i, end));
   });
 }
 
@@ -168,7 +181,6 @@ void Ops::deal_out(std::span<const PanelMatrix> weights) {
         ranges_.push_back({i, static_cast<std::int32_t>(share.begin), static_cast<std::int32_t>(share.end)});
     }
   }
-  queue_->reset(static_cast<std::int64_t>(ranges_.size()));
 }
 
 std::tuple<Ops::Tensor, Ops::Tensor, Ops::Tensor> Ops::linears3(const Tensor& x, const Linears& weights) {
@@ -207,12 +219,11 @@ void Ops::rotate(const Tensor& x, int begin, int end) const {
 }
 
 Ops::Tensor Ops::attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionCall& call) {
-  pool_->run([&](int thread, int threads) {
-    const Share share = share_of(q.rows, thread, threads);
-    rotate(q, static_cast<int>(share.begin), static_cast<int>(share.end));
-    rotate(k, static_cast<int>(share.begin), static_cast<int>(share.end));
-  });
-  attention_.write(*pool_, call.layer, {.data = k.data, .stride = k.stride}, {.data = v.data, .stride = v.stride});
+  attention_.write(*pool_, call.layer, {.data = k.data, .stride = k.stride}, {.data = v.data, .stride = v.stride},
+                   [&](int begin, int end) {
+                     rotate(q, begin, end);
+                     rotate(k, begin, end);
+                   });
   attention_.run(*pool_, call, {.data = q.data, .stride = q.stride}, {.data = attended_, .stride = q.cols});
   return view(attended_, q.rows, q.cols);
 }
@@ -234,9 +245,9 @@ Ops::Tensor Ops::swiglu(const Tensor& x, const Linears& gate_up) {
   const std::array<LinearOutput, 2> outs{LinearOutput{.y = feed_forward_, .stride = width, .epilogue = Epilogue::kStore},
                                          LinearOutput{.y = up, .stride = width, .epilogue = Epilogue::kStore}};
   apply(x, gate_up.parts, outs);
-  pool_->run([&](int thread, int threads) {
-    const Share share = share_of(x.rows * width, thread, threads, 16);
-    cpu::swiglu(*kernels_, feed_forward_ + share.begin, up + share.begin, feed_forward_ + share.begin, share.end - share.begin);
+  deal_rows(*pool_, x.rows, 1, [&](const Share& rows) {
+    const std::int64_t begin = rows.begin * width;
+    cpu::swiglu(*kernels_, feed_forward_ + begin, up + begin, feed_forward_ + begin, (rows.end - rows.begin) * width);
   });
   return view(feed_forward_, x.rows, config_.intermediate);
 }

@@ -94,7 +94,7 @@ class Ops {
   std::size_t lay_out(std::byte* base);
   // All matrices read x: outs[i] = weights[i] x, or what outs[i].epilogue says.
   void apply(const Tensor& x, std::span<const PanelMatrix> weights, std::span<const LinearOutput> outs);
-  // Cuts the matrices' panels into ranges_ for queue_.
+  // Cuts the matrices' panels into ranges_.
   void deal_out(std::span<const PanelMatrix> weights);
   void round(const Tensor& x, const Activations& into, int begin, int end) const;
   void rotate(const Tensor& x, int begin, int end) const;
@@ -114,7 +114,6 @@ class Ops {
   std::vector<std::int32_t> sampled_;  // inputs of the step whose logits are wanted
   std::int32_t tokens_ = 0;
   std::vector<PanelRange> ranges_;
-  std::unique_ptr<WorkQueue> queue_ = std::make_unique<WorkQueue>();
 
   // Scratch, in f32 unless said otherwise: [tokens_max, ...].
   float* x_ = nullptr;  // residual stream

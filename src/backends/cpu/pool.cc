@@ -65,7 +65,7 @@ Pool::Pool(PoolOptions options) {
   crowded_ = count > share.cpus.size();
   allowed_ = std::move(share.cpus);
   if (options.pin && !crowded_) cpus_.assign(allowed_.begin(), allowed_.begin() + threads_);
-  done_ = std::make_unique<Done[]>(count);
+  seats_ = std::make_unique<Seat[]>(count);
   helpers_.reserve(count - 1);
   for (int i = 1; i < threads_; ++i) helpers_.emplace_back([this, i] { help(i); });
 }
@@ -89,7 +89,11 @@ bool Pool::in_own_step() const { return step_owner_.load(std::memory_order_relax
 
 void Pool::begin_step() {
   CHECK(!in_own_step());
-  step_mutex_.lock();
+  const std::uint32_t ticket = step_tickets_.fetch_add(1, std::memory_order_relaxed);
+  for (std::uint32_t turn = step_turn_.load(std::memory_order_acquire); turn != ticket;
+       turn = step_turn_.load(std::memory_order_acquire)) {
+    step_turn_.wait(turn, std::memory_order_relaxed);
+  }
   step_owner_.store(std::this_thread::get_id(), std::memory_order_relaxed);
   step_float_mode_ = flush_subnormals();
   in_step_.store(true);
@@ -101,24 +105,39 @@ void Pool::end_step() {
   in_step_.store(false);
   restore_float_mode(step_float_mode_);
   step_owner_.store(std::thread::id(), std::memory_order_relaxed);
-  step_mutex_.unlock();
+  step_turn_.fetch_add(1, std::memory_order_release);
+  step_turn_.notify_all();
 }
 
-void Pool::run_task(Entry entry, void* context) {
+void Pool::run_task(const Task& task) {
   const bool own_step = in_own_step();
   if (!own_step) begin_step();
-  CHECK(entry_ == nullptr);  // not from within a task
-  entry_ = entry;
-  context_ = context;
+  CHECK(task_.entry == nullptr);  // not from within a task
+  task_ = task;
   if (threads_ > 1) {
     const std::uint32_t signal = ((signal_.load(std::memory_order_relaxed) & ~kTask) + 2) | kTask;
     raise(signal);
-    entry(context, 0, threads_);
-    await_helpers(signal);
+    task.entry(task.context, 0, threads_);
+    await_helpers(signal, task.wait);
   } else {
-    entry(context, 0, 1);
+    task.entry(task.context, 0, 1);
   }
-  entry_ = nullptr;
+  task_ = {};
+  if (!own_step) end_step();
+}
+
+void Pool::deal_task(const Task& task, std::int64_t count) {
+  const bool own_step = in_own_step();
+  if (!own_step) begin_step();
+  CHECK(task_.entry == nullptr);  // not from within a task
+  pieces_.reset(count);
+  if (count > 1) {
+    run_task(task);
+  } else if (count == 1) {  // nothing to share: the others need not know
+    task_ = task;
+    task.entry(task.context, 0, threads_);
+    task_ = {};
+  }
   if (!own_step) end_step();
 }
 
@@ -129,17 +148,24 @@ void Pool::raise(std::uint32_t signal) {
   if (sleepers_.load() > 0) signal_.notify_all();
 }
 
-void Pool::await_helpers(std::uint32_t signal) {
+void Pool::await_helpers(std::uint32_t signal, Wait wait) {
   const SystemClock clock;
   SystemClock::Duration give_way{};
   for (int i = 1; i < threads_; ++i) {
-    const std::atomic<std::uint32_t>& done = done_[static_cast<std::size_t>(i)].signal;
-    for (int pauses = 1; done.load(std::memory_order_acquire) != signal; ++pauses) {
+    std::atomic<std::uint64_t>& seat = seats_[static_cast<std::size_t>(i)].state;
+    std::uint64_t state = seat.load(std::memory_order_acquire);
+    for (int pauses = 1; state != Seat::of(signal, Seat::kDone); ++pauses) {
+      if (wait == Wait::kForThoseInside && state != Seat::of(signal, Seat::kInside)) {
+        if (seat.compare_exchange_strong(state, Seat::of(signal, Seat::kClosed), std::memory_order_acq_rel)) break;
+        continue;
+      }
       pause();
-      if (pauses % kPausesPerLook != 0) continue;
-      // A helper may wait for this very processor.
-      if (give_way == SystemClock::Duration{}) give_way = clock.now() + (crowded_ ? SystemClock::Duration{} : kSpin);
-      if (clock.now() >= give_way) std::this_thread::yield();
+      if (pauses % kPausesPerLook == 0) {
+        // A helper may wait for this very processor.
+        if (give_way == SystemClock::Duration{}) give_way = clock.now() + (crowded_ ? SystemClock::Duration{} : kSpin);
+        if (clock.now() >= give_way) std::this_thread::yield();
+      }
+      state = seat.load(std::memory_order_acquire);
     }
   }
 }
@@ -147,20 +173,29 @@ void Pool::await_helpers(std::uint32_t signal) {
 void Pool::help(int thread) {
   if (!cpus_.empty()) pin_this_thread({cpus_[static_cast<std::size_t>(thread)]});
   flush_subnormals();
-  std::atomic<std::uint32_t>& done = done_[static_cast<std::size_t>(thread)].signal;
+  Seat& seat = seats_[static_cast<std::size_t>(thread)];
   std::uint32_t seen = 0;
   for (;;) {
     seen = await_signal(seen);
     if ((seen & kTask) != 0) {
-      entry_(context_, thread, threads_);
-      done.store(seen, std::memory_order_release);
+      if (!enter(seat, seen)) continue;
+      task_.entry(task_.context, thread, threads_);
+      seat.state.store(Seat::of(seen, Seat::kDone), std::memory_order_release);
     } else if (stopping_.load()) {
       return;
     }
   }
 }
 
-// The signal that differs from `seen`. Signals without the task bit may be passed over, tasks can't: run_task() waits for `done`.
+// False if the caller has closed this task. Signals are compared by their distance, since they wrap around.
+bool Pool::enter(Seat& seat, std::uint32_t signal) {
+  std::uint64_t state = seat.state.load(std::memory_order_acquire);
+  const auto ahead = static_cast<std::int32_t>(signal - static_cast<std::uint32_t>(state / 4));
+  return ahead > 0 && seat.state.compare_exchange_strong(state, Seat::of(signal, Seat::kInside), std::memory_order_acq_rel);
+}
+
+// The signal that differs from `seen`. Signals may be passed over, but for tasks that wait for all: those wait until every
+// helper is done.
 std::uint32_t Pool::await_signal(std::uint32_t seen) {
   const SystemClock clock;
   SystemClock::Duration until{};

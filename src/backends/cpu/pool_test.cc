@@ -101,6 +101,58 @@ TEST_P(PoolOf, WakesAfterEverySleep) {
   EXPECT_EQ(runs.load(), 90 * GetParam());
 }
 
+// Whoever takes part, each piece is done once and seen by the next task; a helper that comes late finds the door closed.
+TEST_P(PoolOf, DealsEveryPieceOnceWhoeverIsThere) {
+  Pool pool({.threads = GetParam()});
+  std::vector<std::int64_t> from(7, 1);
+  std::vector<std::int64_t> to(7, 0);
+  std::vector<std::int64_t> expected(7, 1);
+  const int total = GetParam() <= 2 ? 20'000 : 3'000;
+  for (int i = 0; i < total; ++i) {
+    if (i % 500 == 0) pool.begin_step();
+    if (i % 700 == 9) let_pass(std::chrono::microseconds(1500));  // helpers fall asleep and miss tasks
+    const std::int64_t count = i % 8;
+    pool.deal(count, [&](int thread, WorkQueue& pieces) {
+      ASSERT_TRUE(thread >= 0 && thread < GetParam());
+      for (std::int64_t p = 0, end = 0; pieces.take(p, end);) {
+        std::int64_t sum = p;
+        for (const std::int64_t value : from) sum += value;
+        to[static_cast<std::size_t>(p)] = sum % 1'000'003;
+      }
+    });
+    std::vector<std::int64_t> next = expected;
+    for (std::int64_t p = 0; p < count; ++p) {
+      std::int64_t sum = p;
+      for (const std::int64_t value : expected) sum += value;
+      next[static_cast<std::size_t>(p)] = sum % 1'000'003;
+    }
+    expected = next;
+    from = to = [&] {
+      std::vector<std::int64_t> merged = from;
+      std::copy(to.begin(), to.begin() + static_cast<std::ptrdiff_t>(count), merged.begin());
+      return merged;
+    }();
+    ASSERT_EQ(from, expected) << i;
+    if (i % 500 == 499) pool.end_step();
+  }
+}
+
+TEST_P(PoolOf, RunStillMeansEveryThreadAmongDeals) {
+  Pool pool({.threads = GetParam()});
+  std::atomic<std::int64_t> runs{0};
+  std::atomic<std::int64_t> pieces_done{0};
+  pool.begin_step();
+  for (int i = 0; i < 2000; ++i) {
+    pool.deal(5, [&](int, WorkQueue& pieces) {
+      for (std::int64_t p = 0, end = 0; pieces.take(p, end);) pieces_done.fetch_add(1, std::memory_order_relaxed);
+    });
+    if (i % 50 == 0) pool.run([&](int, int) { runs.fetch_add(1, std::memory_order_relaxed); });
+  }
+  pool.end_step();
+  EXPECT_EQ(pieces_done.load(), 10'000);
+  EXPECT_EQ(runs.load(), 40 * GetParam());
+}
+
 TEST_P(PoolOf, SubnormalsCountAsZeroInTasksOnly) {
   Pool pool({.threads = GetParam()});
   const auto tiny_product = [] {

@@ -10,8 +10,9 @@ namespace linnet::cpu {
 namespace {
 
 constexpr float kLog2E = 1.4426950408889634F;
-constexpr std::int32_t kWriteTokens = 64;  // tokens that one thread writes at a time; whole blocks, so that no two share a line
-constexpr std::int64_t kAloneTokens = 8;   // tokens up to which writing on one thread is quicker than a barrier
+// Tokens that one thread writes at a time: whole blocks, so that no two share a line.
+constexpr std::int32_t kWriteTokens = kBlockTokens;
+constexpr std::int64_t kAloneTokens = 8;  // tokens up to which writing on one thread is quicker than a barrier
 
 std::int32_t divide_up(std::int32_t a, std::int32_t b) { return (a + b - 1) / b; }
 
@@ -68,7 +69,6 @@ Status Attention::reserve(Pool& pool) {
   for (std::size_t i = 0; i < kWindowsMax; ++i) cuts_.emplace_back(shape_);
   write_items_.reserve(2 * rows + static_cast<std::size_t>(options_.tokens_max / kWriteTokens));
   failed_ = std::make_unique<std::atomic<bool>[]>(rows);
-  queue_ = std::make_unique<WorkQueue>();
 
   const ScratchBytes bytes = scratch_bytes();
   LINNET_ASSIGN(region_, Region::reserve(bytes.partials + bytes.of_thread * threads, "attention's scratch"));
@@ -113,7 +113,7 @@ void Attention::plan_writes() {
     for (std::int32_t first = 0; first < row.count;) {
       const std::int32_t room = kWriteTokens - (row.position + first) % kWriteTokens;
       const std::int32_t count = std::min(room, row.count - first);
-      write_items_.push_back({static_cast<std::int32_t>(r), first, count});
+      write_items_.push_back({static_cast<std::int32_t>(r), first, row.token_begin + first, count});
       first += count;
     }
   }
@@ -165,20 +165,19 @@ void Attention::run(Pool& pool, const AttentionCall& call, ConstTokenMatrix q, T
   CHECK(pool.threads() == shape_.threads && call.layer >= 0 && call.layer < options_.layout.layers);
   CHECK(call.window >= 0 && call.soft_cap >= 0);
   AttentionCut& cut = cut_of(call.window);
-  queue_->reset(static_cast<std::int64_t>(cut.items().size()));
-  pool.run([&](int thread, int) {
-    std::int64_t at = 0;
-    std::int64_t end = 0;
-    while (queue_->take(at, end)) {
+  pool.deal(static_cast<std::int64_t>(cut.items().size()), [&](int thread, WorkQueue& pieces) {
+    for (std::int64_t at = 0, end = 0; pieces.take(at, end);) {
       const AttentionItem& item = cut.items()[static_cast<std::size_t>(at)];
       run_item(cut, item, task_of(cut.unit_of(item), call, q, out), thread);
     }
   });
 }
 
+int Attention::write_pieces() const { return tokens_ <= kAloneTokens ? 1 : static_cast<int>(write_items_.size()); }
+
 void Attention::write_item(const WriteItem& item, std::int32_t layer, ConstTokenMatrix k, ConstTokenMatrix v) {
   const AttentionPiece& row = rows_[static_cast<std::size_t>(item.row)];
-  const std::ptrdiff_t token = row.token_begin + item.first;
+  const std::ptrdiff_t token = item.token_begin;
   const bool finite = kernels_.kv_write({.k = k.data + token * k.stride,
                                          .k_stride = k.stride,
                                          .v = v.data + token * v.stride,
@@ -190,20 +189,6 @@ void Attention::write_item(const WriteItem& item, std::int32_t layer, ConstToken
                                          .position = row.position + item.first,
                                          .count = item.count});
   if (!finite) failed_[static_cast<std::size_t>(item.row)].store(true, std::memory_order_relaxed);
-}
-
-void Attention::write(Pool& pool, std::int32_t layer, ConstTokenMatrix k, ConstTokenMatrix v) {
-  CHECK(pool.threads() == shape_.threads && layer >= 0 && layer < options_.layout.layers);
-  if (tokens_ <= kAloneTokens || shape_.threads == 1) {
-    for (const WriteItem& item : write_items_) write_item(item, layer, k, v);
-    return;
-  }
-  queue_->reset(static_cast<std::int64_t>(write_items_.size()));
-  pool.run([&](int, int) {
-    std::int64_t at = 0;
-    std::int64_t end = 0;
-    while (queue_->take(at, end)) write_item(write_items_[static_cast<std::size_t>(at)], layer, k, v);
-  });
 }
 
 bool Attention::row_failed(std::int32_t row) const {

@@ -69,8 +69,21 @@ class Attention {
   // `blocks`: addresses by id, as KvPool::blocks().
   void plan(std::span<const AttentionRow> rows, std::span<std::byte* const> blocks);
 
-  // Writes K [T, kv_heads * head_dim] (after rope) and V of the step's tokens into their blocks.
-  void write(Pool& pool, std::int32_t layer, ConstTokenMatrix k, ConstTokenMatrix v);
+  // Writes K [T, kv_heads * head_dim] (after rope) and V of the step's tokens into their blocks. before(begin, end) is called for
+  // tokens [begin, end) of the step just before they are written, once for each, on the thread that writes them.
+  template <class Before>
+  void write(Pool& pool, std::int32_t layer, ConstTokenMatrix k, ConstTokenMatrix v, Before&& before) {
+    pool.deal(write_pieces(), [&](int, WorkQueue& pieces) {
+      for (std::int64_t piece = 0, end = 0; pieces.take(piece, end);) {
+        const Share share = share_of(static_cast<std::int64_t>(write_items_.size()), static_cast<int>(piece), write_pieces());
+        for (std::int64_t i = share.begin; i < share.end; ++i) {
+          const WriteItem& item = write_items_[static_cast<std::size_t>(i)];
+          before(item.token_begin, item.token_begin + item.count);
+          write_item(item, layer, k, v);
+        }
+      }
+    });
+  }
 
   // q [T, heads * head_dim] (after rope) -> out, the same shape. The layers of a model have at most kWindowsMax different
   // windows.
@@ -85,7 +98,8 @@ class Attention {
  private:
   struct WriteItem {
     std::int32_t row = 0;
-    std::int32_t first = 0;
+    std::int32_t first = 0;        // token of the row
+    std::int32_t token_begin = 0;  // of the step
     std::int32_t count = 0;
   };
 
@@ -99,6 +113,7 @@ class Attention {
   Status reserve(Pool& pool);
   void plan_row(const AttentionRow& row, std::span<std::byte* const> blocks);
   void plan_writes();
+  int write_pieces() const;
   AttentionCut& cut_of(std::int32_t window);
   AttentionTask task_of(const AttentionUnit& unit, const AttentionCall& call, ConstTokenMatrix q, TokenMatrix out) const;
   void run_item(AttentionCut& cut, const AttentionItem& item, const AttentionTask& whole, int thread);
@@ -115,7 +130,6 @@ class Attention {
   std::vector<WriteItem> write_items_;
   std::int64_t tokens_ = 0;
   std::unique_ptr<std::atomic<bool>[]> failed_;  // [rows]
-  std::unique_ptr<WorkQueue> queue_;
 
   Region region_;
   std::vector<std::byte*> scratch_;  // [threads]

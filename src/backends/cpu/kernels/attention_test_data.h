@@ -139,7 +139,7 @@ class Runner {
     Floats out(qkv.size() / static_cast<std::size_t>(stride) * world_.q_width(), NAN);
     pool_.begin_step();
     attention_->plan(rows, world_.pool().blocks());
-    if (write) attention_->write(pool_, 1, {qkv.data() + qw, stride}, {qkv.data() + qw + kw, stride});
+    if (write) attention_->write(pool_, 1, {qkv.data() + qw, stride}, {qkv.data() + qw + kw, stride}, [](int, int) {});
     attention_->run(pool_, call_, {qkv.data(), stride}, {out.data(), qw});
     if (pieces.front().count == 1) {  // as a next layer would: the plan is as good as new
       const Floats once = std::exchange(out, Floats(out.size(), NAN));
