@@ -24,6 +24,7 @@ struct Rates {
 Rates rates_of(std::string_view kernels) {
   if (kernels == "amx") return {5e11, 5e11};
   if (kernels == "avx512") return {1e11, 5e10};
+  if (kernels == "avx2") return {4e10, 2.5e10};
   return {1e10, 4e9};
 }
 

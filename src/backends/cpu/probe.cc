@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <string>
 
-#include "backends/cpu/kernels/probe_kernels.h"
+#include "backends/cpu/kernels/kernel_set.h"
 #include "backends/cpu/pool.h"
 #include "backends/cpu/region.h"
+#include "base/check.h"
 
 namespace linnet::cpu {
 namespace {
@@ -14,12 +16,6 @@ namespace {
 constexpr double kReadBytesMin = 16e6;
 constexpr double kReadBytesMax = 1e9;
 constexpr int kMeasurements = 5;
-
-ProbeKernels kernels_of(std::string_view name) {
-  if (name == "amx") return probe_kernels_amx();
-  if (name == "portable") return probe_kernels_portable();
-  return probe_kernels_avx512();
-}
 
 // The best of a few: what the machine can do, not what it happened to be doing beside.
 template <class Work>
@@ -60,7 +56,9 @@ double matrix_rate(Pool& pool, const ProbeKernels& kernels) {
 MachineProbe probe_machine(int threads, std::string_view kernels, double bytes) {
   Pool pool({.threads = threads, .pin = true});
   pool.begin_step();
-  const ProbeKernels probes = kernels_of(kernels);
+  const Result<const KernelSet*> set = choose_kernel_set(kernels);
+  CHECK_MSG(set.ok(), std::string(kernels));
+  const ProbeKernels probes = (*set)->probe();
   const MachineProbe probe{.bandwidth_gb_s = bandwidth(pool, probes, bytes), .matrix_tflop_s = matrix_rate(pool, probes)};
   pool.end_step();
   return probe;

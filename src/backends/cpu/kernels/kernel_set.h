@@ -12,6 +12,7 @@
 #include "backends/cpu/kernels/kv_write.h"
 #include "backends/cpu/kernels/linear.h"
 #include "backends/cpu/kernels/panels.h"
+#include "backends/cpu/kernels/probe_kernels.h"
 #include "linnet/status.h"
 
 namespace linnet::cpu {
@@ -39,6 +40,7 @@ struct KernelSet {
   void (*add)(const float* x, float* y, std::int64_t count);
   AttentionKernel (*attention)(std::int32_t head_dim);
   KvWrite kv_write;
+  ProbeKernels (*probe)();
 };
 
 // The sets that this machine runs, best first; the last one is portable. The first call asks the system for tiles, once for the

@@ -42,7 +42,8 @@ TEST(KernelSet, AllEntriesAreSet) {
                 set->linear_dense != nullptr);
     EXPECT_TRUE(set->rms_norm != nullptr && set->swiglu != nullptr && set->exponential != nullptr && set->rope != nullptr &&
                 set->add != nullptr);
-    EXPECT_TRUE(set->attention != nullptr && set->attention(64).run != nullptr && set->kv_write != nullptr);
+    EXPECT_TRUE(set->attention != nullptr && set->attention(64).run != nullptr && set->kv_write != nullptr &&
+                set->probe != nullptr && set->probe().read != nullptr && set->probe().multiply != nullptr);
   }
 }
 

@@ -21,7 +21,13 @@ constexpr KernelSet kAvx2Kernels = [] {
   set.round_rows = round_rows_avx2;
   set.linear_quantized = linear_quantized_avx2;
   set.linear_dense = linear_dense_avx2;
+  set.swiglu = swiglu_avx2;
+  set.exponential = exponential_avx2;
+  set.rope = rope_avx2;
+  set.add = add_avx2;
   set.attention = attention_kernel_avx2;
+  set.kv_write = kv_write_avx2;
+  set.probe = probe_kernels_avx2;
   return set;
 }();
 
@@ -39,6 +45,7 @@ constexpr KernelSet kAvx512Kernels{
     .add = add_avx512,
     .attention = attention_kernel_avx512,
     .kv_write = kv_write_avx512,
+    .probe = probe_kernels_avx512,
 };
 
 constexpr KernelSet kAmxKernels = [] {
@@ -47,6 +54,7 @@ constexpr KernelSet kAmxKernels = [] {
   set.tiles = true;
   set.linear_quantized = linear_quantized_amx;
   set.attention = attention_kernel_amx;
+  set.probe = probe_kernels_amx;
   return set;
 }();
 

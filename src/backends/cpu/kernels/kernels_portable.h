@@ -35,6 +35,7 @@ inline constexpr KernelSet kPortableKernels{
     .add = add_portable,
     .attention = attention_kernel_portable,
     .kv_write = kv_write_portable,
+    .probe = probe_kernels_portable,
 };
 
 }  // namespace linnet::cpu

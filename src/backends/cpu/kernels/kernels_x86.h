@@ -13,6 +13,10 @@ void repack_avx2(const Tensor& source, const PanelMatrix& into, PanelPlace place
 void round_rows_avx2(const RoundTask& task, const Activations& out, int row_begin, int row_end);
 void linear_quantized_avx2(const PanelMatrix& weights, const Activations& x, const LinearOutput& out, const LinearShare& share);
 void linear_dense_avx2(const PanelMatrix& weights, const Activations& x, const LinearOutput& out, const LinearShare& share);
+void swiglu_avx2(const float* gate, const float* up, float* out, std::int64_t count);
+void exponential_avx2(const float* x, float* out, std::int64_t count);
+void rope_avx2(const RopeTask& task, int row_begin, int row_end);
+void add_avx2(const float* x, float* y, std::int64_t count);
 
 // AVX-512 F, BW, DQ, VL, VNNI, and all of the above.
 void repack_avx512(const Tensor& source, const PanelMatrix& into, PanelPlace place, PanelRange range);

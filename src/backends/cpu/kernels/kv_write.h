@@ -25,6 +25,7 @@ struct KvWriteTask {
 // layer), so that nothing of the block's last owner stays. The bits stored are the same for all of these.
 using KvWrite = bool (*)(const KvWriteTask& task);
 bool kv_write_portable(const KvWriteTask& task);
+bool kv_write_avx2(const KvWriteTask& task);
 bool kv_write_avx512(const KvWriteTask& task);
 
 }  // namespace linnet::cpu

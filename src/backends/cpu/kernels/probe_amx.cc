@@ -1,7 +1,5 @@
-#include "backends/cpu/kernels/probe_kernels.h"
-
-#if defined(__x86_64__)
 #include "backends/cpu/kernels/amx.h"
+#include "backends/cpu/kernels/probe_kernels.h"
 
 namespace linnet::cpu {
 namespace {
@@ -29,9 +27,3 @@ double multiply(int rounds) {
 ProbeKernels probe_kernels_amx() { return {probe_kernels_avx512().read, multiply}; }
 
 }  // namespace linnet::cpu
-
-#else
-namespace linnet::cpu {
-ProbeKernels probe_kernels_amx() { return probe_kernels_portable(); }
-}  // namespace linnet::cpu
-#endif

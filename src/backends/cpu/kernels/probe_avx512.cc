@@ -1,7 +1,6 @@
-#include "backends/cpu/kernels/probe_kernels.h"
-
-#if defined(__x86_64__)
 #include <immintrin.h>
+
+#include "backends/cpu/kernels/probe_kernels.h"
 
 namespace linnet::cpu {
 namespace {
@@ -37,9 +36,3 @@ double multiply(int rounds) {
 ProbeKernels probe_kernels_avx512() { return {read, multiply}; }
 
 }  // namespace linnet::cpu
-
-#else
-namespace linnet::cpu {
-ProbeKernels probe_kernels_avx512() { return probe_kernels_portable(); }
-}  // namespace linnet::cpu
-#endif

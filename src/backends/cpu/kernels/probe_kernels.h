@@ -11,6 +11,7 @@ struct ProbeKernels {
 };
 
 ProbeKernels probe_kernels_portable();
+ProbeKernels probe_kernels_avx2();
 ProbeKernels probe_kernels_avx512();
 ProbeKernels probe_kernels_amx();  // the process has asked for tiles
 
