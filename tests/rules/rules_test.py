@@ -9,7 +9,7 @@ import sys
 
 LINES_MAX = 600
 # Where known codebases rot: the loop, the planner, the executors.
-LINES_MAX_OF = {"src/engine/engine.cc": 400, "src/sched/planner.cc": 400, "src/backends/cpu/executor.cc": 400}
+LINES_MAX_OF = {"src/engine/engine.cc": 400, "src/sched/planner.cc": 400, "src/backends/cpu/executor.cc": 400, "src/backends/mlx/executor.cc": 400}
 SOURCES = {".h", ".cc", ".rs", ".py"}
 FOLDERS = ["src", "include", "rust/src", "tests", "bench", "fuzz", "tools"]
 # Everything that people read: in these no path of one machine, or of one place of work, has a place.

@@ -22,7 +22,7 @@ struct Rates {
   double flops;
   double bytes;
 };
-Rates rates_of(mx::Device device) { return device == mx::Device::gpu ? Rates{2e13, 5e11} : Rates{3e8, 1e9}; }
+Rates rates_of(mx::Device device) { return device == mx::Device::gpu ? Rates{2e13, 5e11} : Rates{1e9, 1e9}; }
 
 Result<mx::Device> choose_device(DeviceKind kind) {
   const bool gpu = gpu_available();
