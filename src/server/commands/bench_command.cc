@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "backends/cpu/kernel_speeds.h"
 #include "backends/cpu/probe.h"
 #include "linnet/text_engine.h"
 #include "server/commands/command.h"
@@ -25,6 +26,7 @@ struct BenchFlags {
   std::vector<int> contexts = {0, 4096};
   int decode_tokens = 128;
   int repeats = 5;
+  bool kernels = false;
   bool json = false;
 };
 
@@ -99,6 +101,18 @@ Json measure_decode(int context, int tokens, double seconds, const ModelCard& ca
   return entry;
 }
 
+Json measure_kernels_alone(const ModelCard& card) {
+  Json list = Json::array();
+  for (const cpu::KernelSpeed& speed : cpu::measure_kernels(card.threads, card.kernels)) {
+    list.push_back({{"kernel", speed.kernel},
+                    {"rows", speed.rows},
+                    {"us", speed.seconds * 1e6},
+                    {"gb_s", speed.gb_s()},
+                    {"tflop_s", speed.tflop_s()}});
+  }
+  return list;
+}
+
 Result<Json> measure(TextEngine& engine, const BenchFlags& flags) {
   const ModelCard& card = engine.model();
   std::mt19937_64 random(1);
@@ -119,6 +133,7 @@ Result<Json> measure(TextEngine& engine, const BenchFlags& flags) {
   if (machine) result["machine"] = {{"bandwidth_gb_s", machine->bandwidth_gb_s}, {"matrix_tflop_s", machine->matrix_tflop_s}};
   result["prefill"] = prefill;
   result["decode"] = decode;
+  if (flags.kernels) result["kernel_speeds"] = measure_kernels_alone(card);
   return result;
 }
 
@@ -142,6 +157,11 @@ void print_table(const Json& result) {
   };
   for (const Json& entry : result["prefill"]) row("prefill", entry, "tokens");
   for (const Json& entry : result["decode"]) row("decode @", entry, "context");
+  if (!result.contains("kernel_speeds")) return;
+  for (const Json& entry : result["kernel_speeds"]) {
+    std::printf("%-20s %4d rows %10.1f us %8.1f GB/s %8.3f TFLOP/s\n", entry["kernel"].get<std::string>().c_str(),
+                entry["rows"].get<int>(), entry["us"].get<double>(), entry["gb_s"].get<double>(), entry["tflop_s"].get<double>());
+  }
 }
 
 Status check_fits(const BenchFlags& flags, const ModelCard& card) {
@@ -158,6 +178,12 @@ Status bench(const BenchFlags& flags) {
   LINNET_ASSIGN(LoadOptions options, load_options(flags.model));
   LINNET_ASSIGN(const std::unique_ptr<TextEngine> engine, TextEngine::load(options));
   LINNET_RETURN_IF_ERROR(check_fits(flags, engine->model()));
+  if (flags.kernels && engine->model().backend != "cpu") {
+    return Error{
+        ErrorCode::kInvalidArgument,
+        "--kernels measures the CPU backend's kernels, and this model runs on " + engine->model().backend + "; add --backend cpu",
+        "--kernels"};
+  }
   LINNET_ASSIGN(const Json result, measure(*engine, flags));
   if (flags.json) {
     std::printf("%s\n", result.dump().c_str());
@@ -179,6 +205,7 @@ void add_bench_command(CLI::App& root, RunCommand& run) {
       ->check(CLI::NonNegativeNumber);
   app->add_option("--decode-tokens", flags->decode_tokens, "Tokens to decode")->check(CLI::PositiveNumber);
   app->add_option("--repeats", flags->repeats, "Runs of each; the median counts")->check(CLI::PositiveNumber);
+  app->add_flag("--kernels", flags->kernels, "Also each CPU kernel by itself, in the shapes of a model of 1.5B weights");
   app->add_flag("--json", flags->json, "One JSON object instead of a table");
   app->callback([flags, &run] { run = [flags] { return bench(*flags); }; });
 }
