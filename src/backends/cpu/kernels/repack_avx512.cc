@@ -43,6 +43,37 @@ template <class LoadRow>
   if (format.group > 16) transpose(after, to + 256);
 }
 
+// Formats whose codes lie in the file as they do in panels: transposed where they are. Each block begins with the f16 scale; if
+// affine the f16 bias follows: two halves, one dword.
+template <DType kType>
+void repack_blocks(const Tensor& source, const PanelMatrix& into, PanelPlace place, PanelRange range) {
+  constexpr bool kAffine = kType == DType::kQ4_1;
+  constexpr std::ptrdiff_t kCodes = kAffine ? 4 : 2;
+  constexpr std::ptrdiff_t kBlock = kCodes + (kType == DType::kQ8_0 ? 32 : 16);
+  const std::int64_t groups = source.cols / 32;
+  const __m512i index = _mm512_mullo_epi32(_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
+                                           _mm512_set1_epi32(static_cast<int>(groups * kBlock)));
+  for (int p = range.begin; p < range.end; ++p) {
+    std::byte* const panel = into.panel(place.first_panel + p * place.panel_step);
+    std::byte* to = panel;
+    const std::byte* from = source.data.data() + std::int64_t{p} * kPanelRows * groups * kBlock;
+    for (std::int64_t g = 0; g < groups; ++g, from += kBlock) {
+      const auto codes = [&](int row) { return load16(from + row * groups * kBlock + kCodes); };
+      const auto after = [&](int row) { return load16(from + row * groups * kBlock + kCodes + 16); };
+      transpose(codes, to);
+      if constexpr (kType == DType::kQ8_0) transpose(after, to + 256);
+      to += code_bytes(into.format);
+      const __m512i numbers = _mm512_i32gather_epi32(index, from, 1);
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_cvtepi32_epi16(numbers));
+      to += 32;
+      if constexpr (!kAffine) continue;
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_cvtepi32_epi16(_mm512_srli_epi32(numbers, 16)));
+      to += 32;
+    }
+    __builtin_memset(to, 0, into.panel_bytes - static_cast<std::size_t>(to - panel));
+  }
+}
+
 // Columns of 16 rows at a time; halves two columns at a time, in the two words of a dword.
 void repack_dense(const Tensor& source, const PanelMatrix& into, PanelPlace place, PanelRange range) {
   const bool words = source.dtype == DType::kF32;
@@ -76,8 +107,26 @@ void repack_dense(const Tensor& source, const PanelMatrix& into, PanelPlace plac
 }  // namespace
 
 void repack_avx512(const Tensor& source, const PanelMatrix& into, PanelPlace place, PanelRange range) {
-  if (is_quantized(into.format)) return repack_staged(source, into, place, range, put_unit_avx512);
-  repack_dense(source, into, place, range);
+  if (!is_quantized(into.format)) return repack_dense(source, into, place, range);
+  // Panels of 16 rows; a last one of fewer is staged.
+  const auto full = static_cast<std::int32_t>(source.rows / kPanelRows);
+  const PanelRange whole{range.begin, range.end < full ? range.end : full};
+  const PanelRange rest{range.begin > full ? range.begin : full, range.end};
+  if (source.affine) return repack_staged(source, into, place, range, put_unit_avx512);
+  switch (source.dtype) {
+    case DType::kQ4_0:
+      repack_blocks<DType::kQ4_0>(source, into, place, whole);
+      break;
+    case DType::kQ4_1:
+      repack_blocks<DType::kQ4_1>(source, into, place, whole);
+      break;
+    case DType::kQ8_0:
+      repack_blocks<DType::kQ8_0>(source, into, place, whole);
+      break;
+    default:
+      return repack_staged(source, into, place, range, put_unit_avx512);
+  }
+  repack_staged(source, into, place, rest, put_unit_avx512);
 }
 
 }  // namespace linnet::cpu

@@ -57,18 +57,41 @@ T load_as(const std::byte* at) {
   return value;
 }
 
+// Eight codes of kBits bits from kBits bytes.
+template <int kBits>
+inline std::uint64_t eight_codes(const std::byte* from) {
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, from, kBits);
+#ifdef __BMI2__
+  return _pdep_u64(bits, 0x0101010101010101U * ((1U << kBits) - 1U));
+#else
+  std::uint64_t codes = 0;
+  for (int i = 0; i < 8; ++i) codes |= (bits >> (i * kBits) & ((1U << kBits) - 1U)) << (i * 8);
+  return codes;
+#endif
+}
+
+// Codes a byte each, eight at a time.
+inline constexpr std::uint64_t kEach = 0x0101010101010101U;
+
 // 16 bytes: low nibbles are elements 0 .. 15, high ones 16 .. 31.
-inline void put_nibbles(const std::byte* from, std::byte* to) {
-  for (int i = 0; i < 16; ++i) {
-    to[i] = from[i] & std::byte{15};
-    to[i + 16] = from[i] >> 4;
+inline void stage_nibbles(const std::byte* from, std::byte* to) {
+  for (int i = 0; i < 16; i += 8) {
+    const auto bytes = load_as<std::uint64_t>(from + i);
+    const std::uint64_t low = bytes & 15U * kEach, high = bytes >> 4 & 15U * kEach;
+    std::memcpy(to + i, &low, 8);
+    std::memcpy(to + 16 + i, &high, 8);
   }
 }
-// Element i gets 16 where bit i is set; then `middle` is taken off.
-inline void put_fifth_bits(std::uint32_t bits, int middle, std::byte* to) {
-  for (int i = 0; i < 32; ++i) {
-    const auto code = static_cast<int>(to[i]) | static_cast<int>(bits >> i & 1U) << 4;
-    to[i] = static_cast<std::byte>(code - middle);
+// Nibbles of which element i has a fifth bit where bit i of the 32 is set; symmetric: 16 is taken off.
+template <bool kAffine>
+inline void stage_five_bits(const std::byte* nibbles, const std::byte* fifth_bits, std::byte* to) {
+  stage_nibbles(nibbles, to);
+  for (int i = 0; i < 32; i += 8) {
+    const std::uint64_t fifths = eight_codes<1>(fifth_bits + i / 8);
+    // A nibble less 16 is the nibble under four bits that are set.
+    const auto codes = load_as<std::uint64_t>(to + i) | (kAffine ? fifths << 4 : (fifths ^ kEach) * 0xf0U);
+    std::memcpy(to + i, &codes, 8);
   }
 }
 
@@ -82,10 +105,9 @@ inline void stage_block_32(const std::byte* block, int group, const StagedRow& t
   if constexpr (kType == DType::kQ8_0) {
     std::memcpy(codes, after_scales, 32);
   } else if constexpr (kType == DType::kQ4_0 || kType == DType::kQ4_1) {
-    put_nibbles(after_scales, codes);
+    stage_nibbles(after_scales, codes);
   } else {
-    put_nibbles(after_scales + 4, codes);
-    put_fifth_bits(load_as<std::uint32_t>(after_scales), kAffine ? 0 : 16, codes);
+    stage_five_bits<kAffine>(after_scales + 4, after_scales, codes);
   }
 }
 
@@ -147,19 +169,6 @@ inline void stage_q6_k(const std::byte* block, const StagedRow& to) {
   }
 }
 
-// Eight codes of kBits bits from kBits bytes.
-template <int kBits>
-inline std::uint64_t eight_codes(const std::byte* from) {
-  std::uint64_t bits = 0;
-  std::memcpy(&bits, from, kBits);
-#ifdef __BMI2__
-  return _pdep_u64(bits, 0x0101010101010101U * ((1U << kBits) - 1U));
-#else
-  std::uint64_t codes = 0;
-  for (int i = 0; i < 8; ++i) codes |= (bits >> (i * kBits) & ((1U << kBits) - 1U)) << (i * 8);
-  return codes;
-#endif
-}
 template <int kBits>
 inline void stage_bits(const std::byte* from, int cols, std::byte* to) {
   for (int c = 0; c < cols; c += 8, from += kBits) {
@@ -281,8 +290,10 @@ inline std::byte* put_groups(const RepackStage& stage, PanelFormat format, int c
 // Panels [panel_begin, panel_end) of a quantized source.
 template <class PutUnit>
 void repack_staged(const Tensor& source, const PanelMatrix& into, PanelPlace place, PanelRange range, const PutUnit& put) {
+  RepackStage stage;
   for (int p = range.begin; p < range.end; ++p) {
-    RepackStage stage{};  // lanes without a row stay zero
+    const bool whole = std::int64_t{p + 1} * kPanelRows <= source.rows;
+    if (!whole) std::memset(&stage, 0, sizeof stage);  // lanes without a row stay zero
     std::byte* const panel = into.panel(place.first_panel + p * place.panel_step);
     std::byte* to = panel;
     for (std::int64_t c = 0; c < source.cols; c += kStageColumns) {
