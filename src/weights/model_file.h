@@ -61,6 +61,8 @@ class ModelFile {
   const GgufFile* gguf() const { return parts_.gguf.empty() ? nullptr : parts_.gguf.data(); }
   // What was passed over, for whoever loads the model to tell.
   std::span<const std::string> warnings() const { return parts_.warnings; }
+  // How many hold its weights.
+  std::int32_t files() const { return static_cast<std::int32_t>(parts_.gguf.size() + parts_.safetensors.size()); }
   // All of them, by name.
   std::span<const NamedTensor> tensors() const { return parts_.tensors; }
 

@@ -20,6 +20,7 @@ void add_chat_command(CLI::App& root, RunCommand& run);
 void add_bench_command(CLI::App& root, RunCommand& run);
 void add_fit_command(CLI::App& root, RunCommand& run);
 void add_get_command(CLI::App& root, RunCommand& run);
+void add_inspect_command(CLI::App& root, RunCommand& run);
 void add_ls_command(CLI::App& root, RunCommand& run);
 
 }  // namespace linnet

@@ -27,6 +27,7 @@ int main(int argc, char** argv) {
   linnet::add_bench_command(app, run);
   linnet::add_fit_command(app, run);
   linnet::add_get_command(app, run);
+  linnet::add_inspect_command(app, run);
   linnet::add_ls_command(app, run);
   app.fallthrough();
   CLI11_PARSE(app, argc, argv);

@@ -49,7 +49,7 @@ void add_model_flags(CLI::App& app, ModelFlags& flags) {
   LoadOptions& options = flags.options;
   refuse_unoffered(app);
   app.add_option("MODEL,--model", flags.model,
-                 "A path (.gguf), a name of `linnet ls` or an unambiguous part of one, demo, demo-gemma")
+                 "A path (.gguf or folder), a name of `linnet ls` or an unambiguous part of one, demo, demo-gemma")
       ->required();
   app.add_option("--backend", flags.backend, "auto (mlx if there is a GPU, else cpu), cpu (own kernels), mlx")
       ->check(CLI::IsMember({"auto", "cpu", "mlx"}))
