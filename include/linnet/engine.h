@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "linnet/event.h"
@@ -46,8 +47,8 @@ class RequestHandle {
   std::shared_ptr<Outbox> outbox_;
 };
 
-// Threads: submit() and stats() may be called from any thread. Either start() gives the engine a thread of its own, or the owner
-// calls step() from one thread (simulation, embedding); never both.
+// Threads: submit() and the const methods may be called from any thread. Either start() gives the engine a thread of its own, or
+// the owner calls step() from one thread (simulation, embedding); never both.
 class Engine {
  public:
   Engine(const EngineOptions& options, std::unique_ptr<Executor> executor, Clock& clock);
@@ -68,6 +69,8 @@ class Engine {
   void stop();   // finishes the step under way; idempotent
 
   EngineStats stats() const;
+  std::vector<StepRecord> recent_steps() const;                  // the last kStepRecordsMax, in order
+  std::optional<RequestTrace> trace(std::string_view id) const;  // by Request::trace_id, of the last kTracesMax traced ones
 
  private:
   class Impl;

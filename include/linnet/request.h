@@ -38,6 +38,7 @@ struct Request {
   // Compiled, at its beginning; each sequence goes its own way from there. Null: free text.
   std::shared_ptr<const Grammar> grammar;
   std::optional<std::chrono::milliseconds> time_limit;  // from submission; then the answer ends with kDeadlineExceeded
+  std::string trace_id{};                               // what Engine::trace() will know it by; empty: not traced
 
   bool operator==(const Request&) const = default;
 };

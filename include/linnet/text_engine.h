@@ -41,6 +41,7 @@ struct TextRequest {
   bool ignore_eos = false;        // end tokens do not end the answer
   std::int32_t priority = 0;
   bool split_reasoning = true;  // false: reasoning and its markers stay in the content
+  std::string trace_id{};       // as Request's
 };
 
 // Which part of an answer a text belongs to.
@@ -137,6 +138,8 @@ class TextEngine {
   // The conversation as the model will see it.
   virtual Result<std::string> render(const ChatPrompt& prompt) const = 0;
   virtual EngineStats stats() const = 0;
+  virtual std::vector<StepRecord> recent_steps() const = 0;                  // as Engine's
+  virtual std::optional<RequestTrace> trace(std::string_view id) const = 0;  // as Engine's
   virtual void stop() = 0;
 };
 

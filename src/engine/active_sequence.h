@@ -42,7 +42,8 @@ struct ActiveSequence {
         logit_bias(submission.request.logit_bias),
         xtc_exempt(submission.request.xtc_exempt),
         sampling(create_row_sampling(CollectedSampler(params), OutboxSink(*outbox))),
-        deadline(submission.deadline) {
+        deadline(submission.deadline),
+        times{.choice = choice.index} {
     params.seed = choice_seed(params.seed, choice.index);
     if (!submission.request.ignore_eos) end_tokens = submission.request.end_tokens;
     if (submission.request.grammar) grammar.emplace(*submission.request.grammar, vocabulary);
@@ -86,6 +87,7 @@ struct ActiveSequence {
   std::optional<Error> grammar_error;  // of preparing the mask for the step under way
   CollectedSampling sampling;
   std::optional<Clock::Duration> deadline;
+  SequenceTimes times;
   PromptRole role = PromptRole::kComputes;
   bool ended = false;  // its FinishEvent is decided
 };

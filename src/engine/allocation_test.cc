@@ -53,7 +53,8 @@ TEST(Allocation, StepsOfAdmittedRequestsAllocateNothing) {
   for (int round = 0; round < 4; ++round) {
     std::vector<RequestHandle> handles;
     for (std::int32_t index = 0; index < 8; ++index) {
-      handles.push_back(rig.submit({.prompt = prompt_of(100 + 150 * index, round), .max_tokens = 50 + 10 * index}));
+      handles.push_back(
+          rig.submit({.prompt = prompt_of(100 + 150 * index, round), .max_tokens = 50 + 10 * index, .trace_id = "traced"}));
     }
     rig.engine().step();  // admission makes the sequences
     const std::uint64_t made = allocations_of_steps(rig);

@@ -6,7 +6,8 @@
 
 namespace linnet {
 
-Delivery::Delivery(ActiveSet& active, Inbox& inbox, std::size_t tokens_max) : active_(active), inbox_(inbox) {
+Delivery::Delivery(ActiveSet& active, Inbox& inbox, Recorder& recorder, std::size_t tokens_max)
+    : active_(active), inbox_(inbox), recorder_(recorder) {
   tokens_.reserve(tokens_max);
   gone_.reserve(active.capacity());
 }
@@ -53,12 +54,14 @@ void Delivery::end(ActiveSequence& sequence, FinishReason reason, std::optional<
   sequence.ended = true;
   active_.let_go(sequence);
   count(*sequence.request, reason);
+  recorder_.ended(sequence.request->times, {.choice = sequence.times.choice, .generated = sequence.sequence.generated()}, reason);
   endings_.push_back(
       {.outbox = sequence.outbox, .event = {.reason = reason, .usage = sequence.usage(), .error = std::move(error)}});
 }
 
 void Delivery::end(Leaver& leaver, FinishReason reason, std::optional<Error> error) {
   count(*leaver.open, reason);
+  recorder_.ended(leaver.open->times, {}, reason);
   if (leaver.open->open == 0) {
     ++counts_.never_admitted;
     inbox_.left(1);

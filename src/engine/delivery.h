@@ -11,6 +11,7 @@
 #include "engine/active_set.h"
 #include "engine/inbox.h"
 #include "engine/outbox.h"
+#include "engine/recorder.h"
 #include "engine/waiting_list.h"
 #include "linnet/event.h"
 
@@ -27,7 +28,7 @@ struct EndingCounts {
 // Engine's thread only. Nothing allocates after the first steps, but for endings.
 class Delivery {
  public:
-  Delivery(ActiveSet& active, Inbox& inbox, std::size_t tokens_max);
+  Delivery(ActiveSet& active, Inbox& inbox, Recorder& recorder, std::size_t tokens_max);
 
   // The next token of a sequence joins its history; it is shown unless it is an end token, and may end the sequence.
   void append(ActiveSequence& sequence, CollectedToken collected);
@@ -53,6 +54,7 @@ class Delivery {
 
   ActiveSet& active_;
   Inbox& inbox_;
+  Recorder& recorder_;
   std::vector<TokenOut> tokens_;
   std::vector<std::unique_ptr<ActiveSequence>> gone_;
   std::vector<Ending> endings_;

@@ -17,41 +17,31 @@
 #include "engine/active_set.h"
 #include "engine/admission.h"
 #include "engine/delivery.h"
+#include "engine/engine_errors.h"
 #include "engine/engine_limits.h"
 #include "engine/executor.h"
 #include "engine/inbox.h"
 #include "engine/outbox.h"
+#include "engine/recorder.h"
 #include "engine/waiting_list.h"
 #include "sched/cost_budget.h"
 #include "sched/planner.h"
 
 namespace linnet {
-namespace {
-
-Error late_error(std::int32_t generated) {
-  return {ErrorCode::kDeadlineExceeded,
-          "the request's time limit passed after " + std::to_string(generated) + " tokens of the answer; raise timeout_ms",
-          "timeout_ms"};
-}
-
-Error stopping_error() {
-  return {ErrorCode::kUnavailable, "the engine stopped before the answer was complete; send the request again later", ""};
-}
-
-}  // namespace
-
 // Threads: submit() and stats() from any; everything else from the one that calls step(), and from stop() once that one is done.
 class Engine::Impl {
  public:
   Impl(const EngineOptions& options, std::unique_ptr<Executor> executor, Clock& clock);
 
   Result<std::vector<RequestHandle>> submit(Request request);
+  const Recorder& recorder() const { return recorder_; }
   bool step();
   void start();
   void stop();
   EngineStats stats() const;
 
  private:
+  Result<std::vector<RequestHandle>> accept(Request request);
   void admit();
   void end_withdrawn(Clock::Duration now);
   void plan();
@@ -78,6 +68,7 @@ class Engine::Impl {
   WaitingList waiting_;
   std::vector<Leaver> leavers_;  // scratch of end_withdrawn() and stop()
   ActiveSet active_;
+  Recorder recorder_;
   CostCalibration calibration_;
   std::vector<SequenceClone> clones_;  // that the next plan must carry
   std::vector<ActiveSequence*> runnable_;
@@ -105,7 +96,7 @@ Engine::Impl::Impl(const EngineOptions& options, std::unique_ptr<Executor> execu
       planner_(planner_limits_of(options, executor_->info())),
       inbox_(options.max_waiting),
       active_(active_limits_of(options, executor_->info())),
-      delivery_(active_, inbox_, static_cast<std::size_t>(executor_->info().step_tokens_max)) {
+      delivery_(active_, inbox_, recorder_, static_cast<std::size_t>(executor_->info().step_tokens_max)) {
   CHECK(options_.max_waiting >= 1 && options_.max_gap_ms >= 1 && options_.outbox_events_max >= 1);
   const std::size_t admitted_max = active_.capacity();
   clones_.reserve(admitted_max);
@@ -121,6 +112,12 @@ Engine::Impl::Impl(const EngineOptions& options, std::unique_ptr<Executor> execu
 }
 
 Result<std::vector<RequestHandle>> Engine::Impl::submit(Request request) {
+  Result<std::vector<RequestHandle>> handles = accept(std::move(request));
+  if (!handles.ok()) recorder_.rejected(handles.error().code);
+  return handles;
+}
+
+Result<std::vector<RequestHandle>> Engine::Impl::accept(Request request) {
   LINNET_ASSIGN(const std::int32_t limit, admissible_limit(request, admission_limits_));
   const auto prompt_tokens = static_cast<std::int32_t>(request.prompt.size());
   const bool nothing_to_do = limit == prompt_tokens && !inbox_.closed();
@@ -140,6 +137,7 @@ Result<std::vector<RequestHandle>> Engine::Impl::submit(Request request) {
     answered_at_submit_.fetch_add(1, std::memory_order_relaxed);
     return handles;
   }
+  submission.open->times = recorder_.arrived(std::move(request.trace_id), clock_.now());
   submission.request = std::move(request);
   if (const Status pushed = inbox_.push(std::move(submission)); !pushed.ok()) return pushed.error();
   doorbell_->ring();
@@ -147,10 +145,16 @@ Result<std::vector<RequestHandle>> Engine::Impl::submit(Request request) {
 }
 
 bool Engine::Impl::step() {
+  recorder_.begin_step(clock_.now());
   admit();
   plan();
   const bool ran = !schedule_.plan.empty();
-  if (ran) commit(run());
+  if (ran) {
+    recorder_.planned(schedule_.plan, clock_.now());
+    const Result<const StepResult*> result = run();
+    commit(result);
+    recorder_.end_step(!result.ok(), clock_.now());
+  }
   publish_stats();
   delivery_.emit();
   return ran;
@@ -167,7 +171,7 @@ void Engine::Impl::admit() {
     const auto more = static_cast<std::int32_t>(waiting_.next().choices.size());
     // More sequences than rows only of one request that has them to itself: nobody's pace suffers from later arrivals.
     if ((rows > 0 && rows + more > rows_max_) || !active_.admit(waiting_.next())) break;
-    waiting_.take_next();
+    recorder_.admitted(waiting_.take_next().open->times);
     rows += more;
     ++admitted;
   }
@@ -217,7 +221,9 @@ Result<const StepResult*> Engine::Impl::run() {
   for (const Share& share : schedule_.shares) sampling_.push_back(runnable_[share.index]->row_sampling());
   executor_->sample(ticket, sampling_);
   Result<const StepResult*> result = executor_->collect(ticket);  // the step's one synchronisation
-  const std::chrono::duration<double, std::micro> took = clock_.now() - begin;
+  const Clock::Duration end = clock_.now();
+  recorder_.ran(end);
+  const std::chrono::duration<double, std::micro> took = end - begin;
   if (schedule_.plan.tokens.size() > schedule_.plan.rows.size()) calibration_.observe(schedule_.cost_us, took.count());
   return result;
 }
@@ -268,26 +274,27 @@ void Engine::Impl::commit_row(ActiveSequence& sequence, std::size_t index, const
     return delivery_.end(sequence, FinishReason::kError, sequence.grammar_error);
   }
   if (row.failed) {
-    const std::string at =
-        "the model's scores for token " + std::to_string(sequence.sequence.generated()) + " of the answer are not finite";
-    log_warning(at);
-    return delivery_.end(sequence, FinishReason::kError,
-                         Error{ErrorCode::kInternal, at + "; other requests are not affected", ""});
+    const Error error = not_finite_error(sequence.sequence.generated());
+    log_warning(error.message);
+    return delivery_.end(sequence, FinishReason::kError, error);
   }
-  const std::int32_t inputs = schedule_.shares[index].inputs;
-  if (!sequence.sequence.decoding()) counts_.prompt_tokens += static_cast<std::uint64_t>(inputs);
-  sequence.sequence.advance(inputs, counts_.steps);
+  RowDone done{.prefill = !sequence.sequence.decoding(), .inputs = schedule_.shares[index].inputs};
+  if (done.prefill) counts_.prompt_tokens += static_cast<std::uint64_t>(done.inputs);
+  sequence.sequence.advance(done.inputs, counts_.steps);
   const std::span<const TokenId> tokens = step.of(row);
   for (std::size_t sample = 0; sample < tokens.size() && !sequence.ended; ++sample) {
     CHECK(index_of(tokens[sample]) < static_cast<std::size_t>(admission_limits_.vocabulary));
     const auto capture = static_cast<std::size_t>(row.logprobs_begin) + sample;
     ++counts_.completion_tokens;
+    ++done.tokens;
     delivery_.append(sequence,
                      {.token = tokens[sample], .logprobs = sequence.params.logprobs ? &step.logprobs[capture] : nullptr});
   }
+  recorder_.row(sequence.request->times, sequence.times, done);
 }
 
 void Engine::Impl::publish_stats() {
+  recorder_.copy_to(counts_);
   counts_.requests_finished = delivery_.counts().finished;
   counts_.requests_cancelled = delivery_.counts().cancelled;
   counts_.requests_failed = delivery_.counts().failed;
@@ -304,6 +311,7 @@ EngineStats Engine::Impl::stats() const {
   const std::lock_guard lock(stats_mutex_);
   EngineStats stats = published_;
   stats.requests_waiting = inbox_.waiting();
+  recorder_.copy_rejected(stats);
   stats.requests_finished += answered_at_submit_.load(std::memory_order_relaxed);
   return stats;
 }
@@ -369,5 +377,7 @@ bool Engine::step() { return impl_->step(); }
 void Engine::start() { impl_->start(); }
 void Engine::stop() { impl_->stop(); }
 EngineStats Engine::stats() const { return impl_->stats(); }
+std::vector<StepRecord> Engine::recent_steps() const { return impl_->recorder().steps(); }
+std::optional<RequestTrace> Engine::trace(std::string_view id) const { return impl_->recorder().trace(id); }
 
 }  // namespace linnet

@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "cache/block_pool.h"
 #include "engine/outbox.h"
+#include "engine/recorder.h"
 #include "linnet/request.h"
 #include "linnet/status.h"
 
@@ -25,7 +26,8 @@ struct OpenRequest {
   bool cancelled = false;                    // one of them was
   bool failed = false;                       // one of them did
   const ActiveSequence* computes = nullptr;  // the prompt; alive while anyone waits for it
-  BlockRun prompt_blocks;                    // whole blocks of the prompt, shared by several sequences; empty for a lone one
+  RequestTimes times;
+  BlockRun prompt_blocks;  // whole blocks of the prompt, shared by several sequences; empty for a lone one
 };
 
 // One sequence of a request before it is admitted.

@@ -103,7 +103,8 @@ Result<TextStream> LoadedModel::submit(TextRequest request) {
                          .max_tokens = request.max_tokens ? request.max_tokens : default_max_tokens_,
                          .end_tokens = text_.end_tokens,
                          .ignore_eos = request.ignore_eos,
-                         .priority = request.priority};
+                         .priority = request.priority,
+                         .trace_id = std::move(request.trace_id)};
   LINNET_ASSIGN(RequestHandle handle, engine_.submit(std::move(engine_request)));
   return TextStream(std::make_unique<RequestTextSource>(std::move(handle), std::move(pipeline), prompt_count));
 }

@@ -46,6 +46,8 @@ class LoadedModel final : public TextEngine {
   Result<std::vector<TokenId>> prompt_tokens(const TextPrompt& prompt) const override;
   Result<std::string> render(const ChatPrompt& prompt) const override;
   EngineStats stats() const override { return engine_.stats(); }
+  std::vector<StepRecord> recent_steps() const override { return engine_.recent_steps(); }
+  std::optional<RequestTrace> trace(std::string_view id) const override { return engine_.trace(id); }
   void stop() override { engine_.stop(); }
 
  private:

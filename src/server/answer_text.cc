@@ -32,6 +32,7 @@ constexpr std::array<std::string_view, 5> kBodyTypes = {"", "application/json", 
                                                         "application/x-www-form-urlencoded"};
 
 constexpr std::size_t kIgnoredShownMax = 20;
+constexpr std::size_t kTraceIdBytesMax = 128;
 constexpr std::size_t kAsideBytesMin = 32 * 1024;  // bodies from here on: a millisecond or more of work
 
 std::optional<Error> check_body_type(const http::Request& request) {
@@ -312,6 +313,7 @@ Task<> answer_text(const RouteContext& context, const TextProtocol& protocol, ht
   std::function<Status()> submit = [&]() -> Status {
     understood = understand(context, protocol, request);
     if (!understood.ok()) return understood.error();
+    understood->parsed.request.trace_id = request.header("x-linnet-trace-id").substr(0, kTraceIdBytesMax);
     LINNET_ASSIGN(stream, understood->engine->submit(std::move(understood->parsed.request)));
     return {};
   };

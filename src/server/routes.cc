@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "http/response_writer.h"
 #include "server/answer_text.h"
+#include "server/debug_routes.h"
 
 namespace linnet {
 namespace {
@@ -70,6 +71,7 @@ http::Router make_router(const RouteContext& context) {
       return count_tokens(context, kAnthropicProtocol, request, writer);
     });
   }
+  add_debug_routes(router, context);
   return router;
 }
 

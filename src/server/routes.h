@@ -20,6 +20,7 @@ struct RouteContext {
   const Clock* clock = nullptr;
   bool strict = false;   // unknown request fields are 400 instead of a header
   std::string prefix{};  // before every path: "/llm"; empty: none
+  bool debug = false;    // /debug/...: only where nobody but the operator can ask
   // A stream without news for so long gets a comment, so that nobody on the way thinks it dead.
   std::chrono::milliseconds keep_alive{15'000};
 };

@@ -63,6 +63,8 @@ class ScriptedEngine final : public TextEngine {
   Result<std::vector<TokenId>> prompt_tokens(const TextPrompt& prompt) const override;
   Result<std::string> render(const ChatPrompt& prompt) const override;
   EngineStats stats() const override { return {}; }
+  std::vector<StepRecord> recent_steps() const override { return {}; }
+  std::optional<RequestTrace> trace(std::string_view /*id*/) const override { return {}; }
   void stop() override {}
 
  private:

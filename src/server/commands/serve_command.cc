@@ -44,8 +44,12 @@ Status serve(const ServeFlags& flags) {
   LINNET_ASSIGN(const std::unique_ptr<TextEngine> engine, TextEngine::load(options));
   std::random_device random;
   api::ReplyIds ids((std::uint64_t{random()} << 32) | random());
-  const RouteContext context{
-      .engines = {engine.get()}, .ids = &ids, .clock = &clock, .strict = flags.strict, .prefix = flags.server.prefix};
+  const RouteContext context{.engines = {engine.get()},
+                             .ids = &ids,
+                             .clock = &clock,
+                             .strict = flags.strict,
+                             .prefix = flags.server.prefix,
+                             .debug = is_private(flags.server)};
   http::ServerOptions server_options = make_server_options(context);
   LINNET_RETURN_IF_ERROR(apply_server_flags(flags.server, server_options));
   LINNET_ASSIGN(const std::unique_ptr<http::Server> server, http::Server::start(std::move(server_options), make_router(context)));

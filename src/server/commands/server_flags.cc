@@ -33,6 +33,12 @@ Status read_keys(const std::string& path, std::vector<std::string>& keys) {
 
 }  // namespace
 
+bool is_private(const ServerFlags& flags) {
+  const std::string& host = flags.listen.host;
+  const bool loopback = host == "localhost" || host == "::1" || host.starts_with("127.");
+  return loopback || !flags.listen.unix_path.empty() || !flags.api_keys.empty() || !flags.api_key_file.empty();
+}
+
 void add_server_flags(CLI::App& app, ServerFlags& flags) {
   app.add_option("--host", flags.listen.host, "Address to listen on")->envname("LINNET_HOST");
   app.add_option("--port", flags.listen.port, "Port to listen on; 0: any free one")->envname("LINNET_PORT");

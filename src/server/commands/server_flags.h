@@ -24,6 +24,9 @@ struct ServerFlags {
   std::string prefix;  // "/llm": begins with a slash, ends with none; empty: none
 };
 
+// Whether strangers are kept out: it listens on this machine's own address or on a Unix socket, or asks for a key.
+bool is_private(const ServerFlags& flags);
+
 // `flags` outlives `app`.
 void add_server_flags(CLI::App& app, ServerFlags& flags);
 
