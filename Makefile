@@ -1,12 +1,14 @@
 # `make run` and `make test` work from a clean clone; `make help` lists the rest.
 .DEFAULT_GOAL := help
 ARGS ?=
+FUZZ_SECONDS ?= 60
+FUZZ_TARGETS := safetensors shard_index gguf config tokenizer
 PORT ?= 8080
 PREFIX ?= /usr/local
 export PORT
 JOBS := $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
 
-.PHONY: help setup build run test test-asan test-tsan bench bench-peers lint notice install clean
+.PHONY: help setup build run test test-asan test-tsan fuzz bench bench-peers lint notice install clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -45,6 +47,15 @@ test-tsan: setup  ## the same under ThreadSanitizer
 	$(call configure_and_build,tsan)
 	$(call fetch_demo_models,build/tsan)
 	@ctest --test-dir build/tsan --output-on-failure $(ARGS)
+
+fuzz: setup  ## the readers of files under random bytes, FUZZ_SECONDS=60 each (clang)
+	$(call configure_and_build,fuzz,--target linnet_fuzz)
+	@build/fuzz/fuzz/linnet_fuzz_seeds build/fuzz/fuzz-seeds
+	@for name in $(FUZZ_TARGETS); do \
+	  echo "== $$name"; mkdir -p build/fuzz/corpus/$$name; \
+	  build/fuzz/fuzz/linnet_fuzz_$$name -max_total_time=$(FUZZ_SECONDS) -max_len=65536 -timeout=10 -rss_limit_mb=2048 -verbosity=0 \
+	    -print_final_stats=1 -artifact_prefix=build/fuzz/$$name- build/fuzz/corpus/$$name build/fuzz/fuzz-seeds/$$name || exit 1; \
+	done
 
 bench: build  ## speed of the demo model beside what this machine allows
 	@build/release/linnet get demo >/dev/null

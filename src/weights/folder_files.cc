@@ -32,20 +32,21 @@ Result<std::optional<std::string>> read_folder_file(const fs::path& path, std::s
   return std::optional<std::string>(std::move(content));
 }
 
+Result<Json> parse_json_object(std::string_view text, const std::string& path, const JsonLimits& limits) {
+  JsonLimits named = limits;
+  named.subject = "the file";
+  Result<Json> json = read_json(text, named);
+  const auto corrupt = [&](const std::string& what) { return Error{ErrorCode::kCorrupt, path + ": " + what, path}; };
+  if (!json.ok()) return corrupt(json.error().message + (json.error().param.empty() ? "" : ", " + quote(json.error().param)));
+  if (!json->is_object()) return corrupt("not a JSON object");
+  return json;
+}
+
 Result<std::optional<Json>> read_json_file(const fs::path& path, std::size_t bytes_max, const JsonLimits& limits) {
   LINNET_ASSIGN(const std::optional<std::string> text, read_folder_file(path, bytes_max));
   if (!text) return std::optional<Json>();
-  JsonLimits named = limits;
-  named.subject = "the file";
-  Result<Json> json = read_json(*text, named);
-  const auto corrupt = [&](const std::string& what) {
-    return Error{ErrorCode::kCorrupt, path.string() + ": " + what, path.string()};
-  };
-  if (!json.ok()) {
-    return corrupt(json.error().message + (json.error().param.empty() ? "" : ", " + quote(json.error().param)));
-  }
-  if (!json->is_object()) return corrupt("not a JSON object");
-  return std::optional<Json>(*std::move(json));
+  LINNET_ASSIGN(Json json, parse_json_object(*text, path.string(), limits));
+  return std::optional<Json>(std::move(json));
 }
 
 }  // namespace linnet

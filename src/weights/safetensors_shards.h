@@ -1,13 +1,21 @@
 // The safetensors files of a model folder: one, or several with an index.
 #pragma once
 
+#include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "linnet/status.h"
 #include "weights/safetensors.h"
 
 namespace linnet {
+
+// File -> its tensors.
+using ShardIndex = std::map<std::string, std::vector<std::string>>;
+
+// The text of a model.safetensors.index.json. Every file's name is one inside the folder. `path`: for messages. Error: kCorrupt.
+Result<ShardIndex> parse_shard_index(std::string_view text, const std::string& path);
 
 struct SafetensorsShards {
   std::vector<SafetensorsFile> files;  // a tensor is in one of them
