@@ -151,9 +151,11 @@ struct FewRows : AttentionWork<D> {
         scores<0, 1>(split, b);
         if (b + 1 < blocks) scores<2, 3>(split, b + 1);
       }
+      if (task.cap != 0) [[unlikely]]
+        Work::cap_rows(scratch.scores[0], 0, n, split);
       for (int i = 0; i < n; ++i) {
         SoftmaxRow row;
-        row.begin(scratch.scores[0] + i * kScoreStride, Work::visible(i, split), {begin * kBlock, blocks * kBlock}, task.cap);
+        row.begin(scratch.scores[0] + i * kScoreStride, Work::visible(i, split), {begin * kBlock, blocks * kBlock});
         row.run(0, blocks);
         scratch.split_m[i] = row.maximum;
         scratch.split_l[i] = row.sum();
@@ -268,9 +270,7 @@ struct ManyRows : AttentionWork<D> {
           pair(p),
           any(p >= w.pair_begin && p < w.pair_end),
           read(any ? KeyRange{w.block_begin_of(p) * kBlock, w.block_end_of(p) * kBlock} : KeyRange{0, 0}) {}
-    LINNET_INLINE void begin(int r) {
-      row.begin(work.scores_of(pair) + r * kScoreStride, work.keys_of(pair * 32 + r), read, work.task.cap);
-    }
+    LINNET_INLINE void begin(int r) { row.begin(work.scores_of(pair) + r * kScoreStride, work.keys_of(pair * 32 + r), read); }
     LINNET_INLINE void finish(int r) const {
       work.scratch.split_m[pair * 32 + r] = row.maximum;
       work.scratch.split_l[pair * 32 + r] = row.sum();
@@ -348,6 +348,8 @@ struct ManyRows : AttentionWork<D> {
     for (int i = pair_begin; i < pair_end + 2; ++i) {
       const int weighed = i - 2;
       Softmax soft(*this, i - 1);
+      if (task.cap != 0 && soft.any) [[unlikely]]
+        Work::cap_rows(scores_of(i - 1), (i - 1) * 32, 32, split);
       score_pair(i, soft);
       weigh_pair(weighed, weighed >= pair_begin, soft);
       if (weighed < pair_begin) continue;

@@ -105,10 +105,12 @@ struct PlainRows : AttentionWork<D> {
         });
       }
     }
+    if (task.cap != 0) [[unlikely]]
+      Work::cap_rows(scratch.scores[0], first, rows, split);
     for (int r = 0; r < rows; ++r) {
       SoftmaxRow row;
       row.begin(scratch.scores[0] + r * kScoreStride, Work::visible(first + r, split),
-                {Work::block_begin(split) * kBlock, blocks * kBlock}, task.cap);
+                {Work::block_begin(split) * kBlock, blocks * kBlock});
       row.run(0, blocks);
       scratch.split_m[first + r] = row.maximum;
       scratch.split_l[first + r] = row.sum();

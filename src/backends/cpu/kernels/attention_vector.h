@@ -50,7 +50,7 @@ LINNET_INLINE __m512 upper(__m512 x) { return _mm512_castsi512_ps(_mm512_and_si5
 
 // A split's scores on their way to cap * tanh(s), for the units of 32 keys [from, to): tanh(x) = 1 - 2 / (e^2x + 1), of which the
 // error is that of f32 beside 1. It is no error of a weight that matters: those of a split differ by less than e^(2 cap).
-[[gnu::noinline]] void cap_scores(float* s, int from, int to, float cap) {
+LINNET_INLINE void cap_scores(float* s, int from, int to, float cap) {
   const __m512 one = _mm512_set1_ps(1.0F);
   const __m512 factor = _mm512_set1_ps(cap);
   for (int i = from * 32; i < to * 32; i += 16) {
@@ -119,6 +119,7 @@ struct SoftmaxRow {
   Bf16* hi;  // written over s
   int low;   // units [low, full) are seen whole
   int full;
+  unsigned whole;  // how many those are
   KeyRange keys;
   KeyRange units;  // whose weights are read
   float maximum;
@@ -131,16 +132,15 @@ struct SoftmaxRow {
     return static_cast<__mmask16>(((1 << end) - 1) & ~((1 << begin) - 1));
   }
 
-  // visible: the keys that the row sees; read: those whose weights are read, in multiples of 32. cap: 0, or scores become
-  // cap * tanh(score).
-  LINNET_INLINE void begin(float* scores, KeyRange visible, KeyRange read, float cap) {
+  // visible: the keys that the row sees; read: those whose weights are read, in multiples of 32.
+  LINNET_INLINE void begin(float* scores, KeyRange visible, KeyRange read) {
     s = scores;
     hi = reinterpret_cast<Bf16*>(scores);
     keys = visible;
     low = (keys.begin + 31) / 32;
     full = keys.end / 32;
+    whole = static_cast<unsigned>(at_least(full - low, 0));
     units = {read.begin / 32, read.end / 32};
-    if (cap != 0 && !keys.empty()) cap_scores(scores, keys.begin / 32, (keys.end + 31) / 32, cap);
     __m512 a = _mm512_set1_ps(kNegativeInfinity);
     __m512 b = a;
     for (int c = low; c < full; ++c) {
@@ -170,7 +170,7 @@ struct SoftmaxRow {
       if (c >= units.end) return;
       const __m512 p0 = exp2_not_positive(_mm512_sub_ps(_mm512_load_ps(s + c * 32), maximums));
       const __m512 p1 = exp2_not_positive(_mm512_sub_ps(_mm512_load_ps(s + c * 32 + 16), maximums));
-      if (c >= low && c < full) {
+      if (static_cast<unsigned>(c - low) < whole) {
         emit(c, p0, p1);
       } else {  // the diagonal, the window's edge and what lies beyond them
         emit(c, _mm512_maskz_mov_ps(seen(c * 32), p0), _mm512_maskz_mov_ps(seen(c * 32 + 16), p1));
@@ -261,7 +261,7 @@ struct AttentionWork {
   static constexpr int kChunks = D / 32;    // operands along the dims of q and K
   static constexpr int kPanels = D / 16;    // operands along the dims of V
 
-  const AttentionTask& task;
+  const AttentionTask task;  // a copy: no store to scratch can be taken for a change of it
   AttentionScratch<D> scratch;
   int n;      // query rows
   int total;  // keys that the last row sees
@@ -323,6 +323,15 @@ struct AttentionWork {
     for (int d = 0; d < D; d += 16) _mm512_store_ps(record + d, _mm512_load_ps(o + d));
     record[D] = m;
     record[D + 1] = l;
+  }
+
+  // Scores of a split's held rows on their way to cap * tanh(s), if the task has a cap: between the products and the softmax, and
+  // out of the way of both.
+  LINNET_INLINE void cap_rows(float* scores, int first, int rows, int split) const {
+    for (int r = 0; r < at_most(rows, n - first); ++r) {
+      const KeyRange keys = visible(first + r, split);
+      if (!keys.empty()) cap_scores(scores + r * kScoreStride, keys.begin / 32, (keys.end + 31) / 32, task.cap);
+    }
   }
 
   LINNET_INLINE float* out_of(int row) const { return task.out + row / task.group * task.out_stride + row % task.group * D; }
