@@ -61,10 +61,12 @@ bench: build  ## speed of the demo model beside what this machine allows
 	@build/release/linnet get demo >/dev/null
 	@build/release/linnet bench demo $(ARGS)
 
-bench-peers: build  ## the same beside llama.cpp's strongest build, in turn (builds it first)
-	@build/release/linnet get demo >/dev/null
+bench-peers: setup  ## the same and served streams beside llama.cpp's strongest build, in turn (builds it first)
+	$(call configure_and_build,bench,--target linnet --target serve_load)
+	@build/bench/linnet get demo >/dev/null
 	@bench/peers/build_llama_cpp.sh build/peers
-	@bench/peers/compare.py build/release/linnet build/peers/bin "$$(build/release/linnet get demo 2>/dev/null)" $(ARGS)
+	@bench/peers/compare.py build/bench/linnet build/peers/bin "$$(build/bench/linnet get demo 2>/dev/null)" \
+	  --serve-load build/bench/bench/serve_load $(ARGS)
 
 lint:  ## check format and names of the files changed since origin/main; ARGS=--all for every file
 	@tools/lint $(ARGS)

@@ -55,6 +55,7 @@ struct ActiveSequence {
   bool ends_with(TokenId token) const { return std::find(end_tokens.begin(), end_tokens.end(), token) != end_tokens.end(); }
   // Whether what its siblings wait for is computed: all of the prompt but its last token, which each of them feeds itself.
   bool has_prompt() const { return sequence.computed() >= sequence.prompt() - 1; }
+  bool has_room() const { return outbox->has_room(undelivered + 1); }
   bool late(Clock::Duration now) const { return deadline && now >= *deadline; }
   bool before_min_tokens() const { return sequence.generated() < params.min_tokens; }
   Usage usage() const {
@@ -89,7 +90,8 @@ struct ActiveSequence {
   std::optional<Clock::Duration> deadline;
   SequenceTimes times;
   PromptRole role = PromptRole::kComputes;
-  bool ended = false;  // its FinishEvent is decided
+  std::size_t undelivered = 0;  // tokens that are not in the outbox yet
+  bool ended = false;           // its FinishEvent is decided
 };
 
 }  // namespace linnet

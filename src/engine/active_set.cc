@@ -42,9 +42,8 @@ std::int32_t ActiveSet::open() const {
 }
 
 std::int32_t ActiveSet::open_with_room() const {
-  return static_cast<std::int32_t>(std::count_if(sequences_.begin(), sequences_.end(), [](const auto& sequence) {
-    return !sequence->ended && sequence->outbox->has_room();
-  }));
+  return static_cast<std::int32_t>(std::count_if(sequences_.begin(), sequences_.end(),
+                                                 [](const auto& sequence) { return !sequence->ended && sequence->has_room(); }));
 }
 
 void ActiveSet::begin_waiting(std::vector<SequenceClone>& clones) {
@@ -70,7 +69,7 @@ void ActiveSet::gather_runnable(std::vector<ActiveSequence*>& runnable) const {
   runnable.clear();
   for (const auto& sequence : sequences_) {
     const bool ready = !sequence->ended && sequence->role != PromptRole::kWaits;
-    if (ready && sequence->outbox->has_room()) runnable.push_back(sequence.get());
+    if (ready && sequence->has_room()) runnable.push_back(sequence.get());
   }
 }
 

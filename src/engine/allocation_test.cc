@@ -47,9 +47,7 @@ TEST(Allocation, TheCounterCounts) {
   delete made;
 }
 
-// Chunked prefill, decode, and requests that end at different steps.
-TEST(Allocation, StepsOfAdmittedRequestsAllocateNothing) {
-  EngineRig rig;
+void expect_no_allocations(EngineRig& rig) {
   for (int round = 0; round < 4; ++round) {
     std::vector<RequestHandle> handles;
     for (std::int32_t index = 0; index < 8; ++index) {
@@ -61,6 +59,16 @@ TEST(Allocation, StepsOfAdmittedRequestsAllocateNothing) {
     if (round > 0) {
       EXPECT_EQ(made, 0U) << "round " << round;
     }
+  }
+}
+
+// Chunked prefill, decode, and requests that end at different steps.
+TEST(Allocation, StepsOfAdmittedRequestsAllocateNothing) {
+  for (const bool overlaps : {false, true}) {
+    FakeExecutorOptions fake;
+    fake.info.overlaps = overlaps;
+    EngineRig rig({}, fake);
+    expect_no_allocations(rig);
   }
 }
 

@@ -19,6 +19,7 @@ void Delivery::append(ActiveSequence& sequence, CollectedToken collected) {
   sequence.sequence.append(token);
   if (sequence.ends_with(token)) return end(sequence, FinishReason::kStop);
   tokens_.push_back({.sequence = &sequence, .token = token});
+  ++sequence.undelivered;
   if (sequence.grammar) {
     const Status fits = sequence.grammar->advance(token);
     if (!fits.ok()) return end(sequence, FinishReason::kError, fits.error());
@@ -29,7 +30,10 @@ void Delivery::append(ActiveSequence& sequence, CollectedToken collected) {
 
 void Delivery::emit() {
   // A sink's kStop is a withdrawal, which the next admit() sees before any further work.
-  for (const TokenOut& out : tokens_) CHECK(out.sequence->sampling.on_token(out.token).ok());
+  for (const TokenOut& out : tokens_) {
+    CHECK(out.sequence->sampling.on_token(out.token).ok());
+    --out.sequence->undelivered;
+  }
   tokens_.clear();
   for (const auto& sequence : gone_) CHECK(sequence->sampling.dispose().ok());
   gone_.clear();

@@ -38,6 +38,7 @@ class Delivery {
   // Lets go of ended sequences' KV; the sequences themselves stay until their tokens are out.
   void retire_ended(Executor& executor) { active_.retire_ended(executor, gone_); }
   void emit();
+  bool empty() const { return tokens_.empty() && endings_.empty(); }
 
   const EndingCounts& counts() const { return counts_; }
 

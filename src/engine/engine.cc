@@ -50,6 +50,7 @@ class Engine::Impl {
   void commit(const Result<const StepResult*>& result);
   void commit_failed_step(const Error& error);
   void commit_row(ActiveSequence& sequence, std::size_t index, const StepResult& step);
+  void hand_out();
   void publish_stats();
   std::optional<Clock::Duration> until_next_deadline() const;
 
@@ -57,6 +58,7 @@ class Engine::Impl {
   const std::unique_ptr<Executor> executor_;
   Clock& clock_;
   const AdmissionLimits admission_limits_;
+  const bool overlaps_;
   const std::int32_t rows_max_;
   const Planner planner_;
 
@@ -92,6 +94,7 @@ Engine::Impl::Impl(const EngineOptions& options, std::unique_ptr<Executor> execu
       executor_(std::move(executor)),
       clock_(clock),
       admission_limits_(admission_limits_of(options, executor_->info())),
+      overlaps_(executor_->info().overlaps),
       rows_max_(rows_max_of(options, executor_->info())),
       planner_(planner_limits_of(options, executor_->info())),
       inbox_(options.max_waiting),
@@ -155,9 +158,14 @@ bool Engine::Impl::step() {
     commit(result);
     recorder_.end_step(!result.ok(), clock_.now());
   }
+  const bool late = overlaps_ && !delivery_.empty();  // what the next step hands out while it runs, if there is one
+  if (!ran || !overlaps_) hand_out();
+  return ran || late;
+}
+
+void Engine::Impl::hand_out() {
   publish_stats();
   delivery_.emit();
-  return ran;
 }
 
 // Ends what was withdrawn or is late, and lets in what fits, in the waiting list's order.
@@ -215,6 +223,7 @@ void Engine::Impl::plan() {
 Result<const StepResult*> Engine::Impl::run() {
   const Clock::Duration begin = clock_.now();
   const Ticket ticket = executor_->launch(schedule_.plan);
+  if (overlaps_) hand_out();  // the last step's results
   clones_.clear();
   prepare_masks();  // while the forward pass runs
   sampling_.clear();

@@ -14,6 +14,53 @@
 namespace linnet {
 namespace {
 
+// What four requests that join and leave get, and how many steps it takes.
+struct Served {
+  std::vector<Answer> answers;
+  std::uint64_t steps = 0;
+
+  bool operator==(const Served&) const = default;
+};
+
+Served serve_four(const FakeExecutorOptions& fake) {
+  EngineRig rig({.max_rows = 2}, fake);
+  std::vector<RequestHandle> handles;
+  for (std::int32_t i = 0; i < 4; ++i) {
+    handles.push_back(
+        rig.submit({.prompt = prompt_of(30 + 40 * i), .sampling = {.seed = 5, .logprobs = 1}, .max_tokens = 3 + 5 * i}));
+  }
+  rig.run();
+  Served served{.steps = rig.executor().steps()};
+  for (RequestHandle& handle : handles) served.answers.push_back(rig.read_all(handle));
+  return served;
+}
+
+TEST(Engine, TheOverlappedLoopGivesWhatThePlainOneGives) {
+  FakeExecutorOptions fake;
+  const Served plain = serve_four(fake);
+  fake.info.overlaps = true;
+  EXPECT_EQ(serve_four(fake), plain);
+  EXPECT_TRUE(plain.answers.back().finish);
+}
+
+// A step's tokens come while the next one runs; the last step's when nothing is left to run.
+TEST(Engine, TheOverlappedLoopHandsOutWhileTheNextStepRuns) {
+  FakeExecutorOptions fake;
+  fake.info.overlaps = true;
+  EngineRig rig({}, fake);
+  RequestHandle handle = rig.submit({.prompt = prompt_of(4), .max_tokens = 2, .ignore_eos = true});
+  EXPECT_TRUE(rig.engine().step());
+  EXPECT_FALSE(handle.try_next());
+  EXPECT_TRUE(rig.engine().step());
+  EXPECT_TRUE(handle.try_next());
+  EXPECT_FALSE(handle.try_next());
+  EXPECT_TRUE(rig.engine().step());  // runs nothing
+  EXPECT_TRUE(handle.try_next());
+  EXPECT_TRUE(handle.try_next());
+  EXPECT_FALSE(rig.engine().step());
+  EXPECT_EQ(rig.executor().steps(), 2U);
+}
+
 TEST(Engine, ALoneRequestGetsItsAnswer) {
   EngineRig rig;
   const Request request{.prompt = prompt_of(1200), .sampling = {.temperature = 0}, .max_tokens = 7};

@@ -58,6 +58,9 @@ struct ExecutorInfo {
   double step_cost_fixed_us = 0;
   double step_cost_per_token_us = 0;
   double step_cost_per_token_context_us = 0;
+  // launch() returns while a device computes: the engine then does the last step's bookkeeping meanwhile. Where the kernels run
+  // on the engine's own cores there is nothing to gain.
+  bool overlaps = false;
   std::string numerics_id;  // kernel set, version, KV layout: part of every cache and checkpoint key
 };
 

@@ -36,7 +36,7 @@ class Outbox {
   RequestId id() const { return id_; }
 
   // Engine's side.
-  bool has_room() const { return unread_.load(std::memory_order_acquire) < ring_.size(); }
+  bool has_room(std::size_t tokens = 1) const { return unread_.load(std::memory_order_acquire) + tokens <= ring_.size(); }
   bool withdrawn() const { return withdrawal() != Withdrawal::kNone; }
   Withdrawal withdrawal() const { return withdrawal_.load(std::memory_order_acquire); }
   // `logprobs`: null if they were not announced.

@@ -52,6 +52,8 @@ World world_of(Rng& rng) {
   info.context_max = static_cast<std::int32_t>(8 + rng.below(150));
   info.step_tokens_max = static_cast<std::int32_t>(1 + rng.below(60));
   info.step_rows_max = static_cast<std::int32_t>(1 + rng.below(8));
+  info.overlaps = rng.chance(0.5);
+  if (info.overlaps) ++world.options.outbox_events_max;  // one token on its way, one made meanwhile
   world.fake.cost_ratio = 0.5 + static_cast<double>(rng.below(30)) / 10;
   return world;
 }

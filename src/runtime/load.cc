@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <future>
 #include <iterator>
@@ -17,8 +16,10 @@
 #include "base/log.h"
 #include "engine/admission.h"
 #include "linnet/text_engine.h"
+#include "runtime/backend_choice.h"
 #include "runtime/load_vocabulary.h"
 #include "runtime/loaded_model.h"
+#include "runtime/model_outline.h"
 #include "text/chat_template.h"
 #include "text/tokenizer.h"
 #include "weights/model_file.h"
@@ -104,21 +105,6 @@ Result<LoadedExecutor> load_mlx(const ModelFile& file, const LoadOptions& option
   return LoadedExecutor{.executor = std::move(executor), .card = std::move(card)};
 }
 
-// --backend auto: MLX for a GPU, if there is one and nothing asks for the CPU; our own kernels for a CPU.
-Result<BackendKind> choose_backend(const LoadOptions& options) {
-  switch (options.backend) {
-    case BackendKind::kMlx:
-      return BackendKind::kMlx;
-    case BackendKind::kCpu:
-      if (options.device != DeviceKind::kGpu) return BackendKind::kCpu;
-      return Error{ErrorCode::kInvalidArgument, "--backend cpu has no --device gpu; use --backend mlx", "--device"};
-    case BackendKind::kAuto:
-      break;
-  }
-  const bool gpu = options.device == DeviceKind::kGpu || (options.device == DeviceKind::kAuto && mlx_backend::gpu_available());
-  return gpu ? BackendKind::kMlx : BackendKind::kCpu;
-}
-
 // Options that no part below may be handed.
 Status check_options(const LoadOptions& options) {
   const auto at_least = [](const char* flag, std::int64_t value, std::int64_t least) -> Status {
@@ -152,7 +138,7 @@ Result<std::unique_ptr<TextEngine>> TextEngine::load(const LoadOptions& options)
   const SamplingParams sampling = overridden(overridden({}, file->generation().sampling), options.sampling);
   LINNET_RETURN_IF_ERROR(check_sampling(sampling));
   ModelCard card = std::move(executor->card);
-  card.id = file->gguf() != nullptr ? std::filesystem::path(options.model).stem().string() : file->name();
+  card.id = model_id(*file, options);
   card.architecture = file->config().architecture;
   card.created = SystemClock().unix_time().count();
   card.context = executor->executor->info().context_max;

@@ -15,6 +15,7 @@
 #include "api/openai_completions.h"
 #include "api/reasoning_fields.h"
 #include "base/log.h"
+#include "server/model_wait.h"
 
 namespace linnet {
 namespace {
@@ -68,14 +69,29 @@ Task<> send_error(ResponseWriter& writer, const Error& error, api::ErrorShape sh
 // A body that was understood, and who answers it.
 struct Understood {
   api::ParsedRequest parsed;
-  TextEngine* engine;
+  ModelLease engine;
 };
 
-Result<Understood> understand(const RouteContext& context, const TextProtocol& protocol, const http::Request& request) {
-  LINNET_ASSIGN(api::ParsedRequest parsed, protocol.parse(request.body, {.strict = context.strict}));
-  LINNET_ASSIGN(TextEngine* const engine, find_engine(context, parsed.model, ModelMatch::kAnyIfAlone));
-  LINNET_RETURN_IF_ERROR(api::apply_reasoning(engine->model(), parsed));
-  return Understood{std::move(parsed), engine};
+// A request on its way to a model.
+struct Arrival {
+  const RouteContext& context;
+  const TextProtocol& protocol;
+  http::Request& request;
+  ResponseWriter& writer;
+  std::optional<std::size_t> missing{};  // the model that it needs and that is not loaded
+};
+
+// With Arrival::missing set an error that nobody sees.
+Result<Understood> understand(Arrival& arrival) {
+  LINNET_ASSIGN(api::ParsedRequest parsed, arrival.protocol.parse(arrival.request.body, {.strict = arrival.context.strict}));
+  LINNET_ASSIGN(const std::size_t model, arrival.context.models->model_for(parsed.model));
+  std::optional<ModelLease> engine = arrival.context.models->acquire(model);
+  if (!engine) {
+    arrival.missing = model;
+    return Error{ErrorCode::kUnavailable, "the model is not loaded", "model"};
+  }
+  LINNET_RETURN_IF_ERROR(api::apply_reasoning((*engine)->model(), parsed));
+  return Understood{std::move(parsed), *std::move(engine)};
 }
 
 // `work` here if the body is small, aside if it is large.
@@ -94,22 +110,30 @@ std::optional<Error> failure_of(const FinishEvent& finish) {
   return std::nullopt;
 }
 
-// Has `work` done with the body, which is then dropped; what went wrong has been answered.
-Task<Status> accept(const TextProtocol& protocol, http::Request& request, ResponseWriter& writer, std::function<Status()> work) {
-  const std::optional<Error> wrong_type = check_body_type(request);
+// Has `work` done with the body, which is then dropped; what went wrong has been answered. If it misses a model, that is loaded
+// and the work done anew.
+Task<Status> accept(Arrival& arrival, std::function<Status()> work) {
+  const std::optional<Error> wrong_type = check_body_type(arrival.request);
   if (wrong_type) {
-    Response response = error_response(*wrong_type, protocol.errors);
+    Response response = error_response(*wrong_type, arrival.protocol.errors);
     response.status = 415;
-    co_await writer.send(std::move(response));
+    co_await arrival.writer.send(std::move(response));
     co_return Status(*wrong_type);
   }
   Status status;
-  std::function<void()> run = [&] { status = work(); };
-  co_await run_by_size(request, writer, std::move(run));
-  request.drop_body();
+  for (bool again = true; again;) {
+    arrival.missing.reset();
+    std::function<void()> run = [&] { status = work(); };
+    co_await run_by_size(arrival.request, arrival.writer, std::move(run));
+    again = arrival.missing.has_value();
+    if (!again) break;
+    status = co_await await_model_change(*arrival.context.loader, *arrival.missing, ModelChange::kLoad, arrival.writer);
+    again = status.ok();
+  }
+  arrival.request.drop_body();
   if (!status.ok()) {
     const Error error = status.error();
-    co_await send_error(writer, error, protocol.errors);
+    co_await send_error(arrival.writer, error, arrival.protocol.errors);
   }
   co_return status;
 }
@@ -261,16 +285,6 @@ class Answer {
 
 }  // namespace
 
-Result<TextEngine*> find_engine(const RouteContext& context, std::string_view model, ModelMatch match) {
-  if (match == ModelMatch::kAnyIfAlone && context.engines.size() == 1) return context.engines.front();
-  std::string known;
-  for (TextEngine* engine : context.engines) {
-    if (engine->model().id == model) return engine;
-    known += (known.empty() ? "" : ", ") + engine->model().id;
-  }
-  return Error{ErrorCode::kNotFound, "there is no model \"" + printable(model) + "\" here; there is " + known, "model"};
-}
-
 Response error_response(const Error& error, api::ErrorShape shape) {
   Response response{
       .status = api::http_status(error.code), .content_type = "application/json", .body = api::encode_error(error, shape)};
@@ -308,16 +322,17 @@ const TextProtocol kAnthropicProtocol = {
     }};
 
 Task<> answer_text(const RouteContext& context, const TextProtocol& protocol, http::Request& request, ResponseWriter& writer) {
+  Arrival arrival{.context = context, .protocol = protocol, .request = request, .writer = writer};
   Result<Understood> understood = Error{};
   std::optional<TextStream> stream;
   std::function<Status()> submit = [&]() -> Status {
-    understood = understand(context, protocol, request);
+    understood = understand(arrival);
     if (!understood.ok()) return understood.error();
     understood->parsed.request.trace_id = request.header("x-linnet-trace-id").substr(0, kTraceIdBytesMax);
     LINNET_ASSIGN(stream, understood->engine->submit(std::move(understood->parsed.request)));
     return {};
   };
-  const Status submitted = co_await accept(protocol, request, writer, std::move(submit));
+  const Status submitted = co_await accept(arrival, std::move(submit));
   if (!submitted.ok()) co_return;
   Answer answer(context, protocol, request, writer, *std::move(stream), *understood);
   if (understood->parsed.stream) {
@@ -328,14 +343,15 @@ Task<> answer_text(const RouteContext& context, const TextProtocol& protocol, ht
 }
 
 Task<> count_tokens(const RouteContext& context, const TextProtocol& protocol, http::Request& request, ResponseWriter& writer) {
+  Arrival arrival{.context = context, .protocol = protocol, .request = request, .writer = writer};
   std::string body;
   std::function<Status()> count = [&]() -> Status {
-    LINNET_ASSIGN(const Understood understood, understand(context, protocol, request));
+    LINNET_ASSIGN(const Understood understood, understand(arrival));
     LINNET_ASSIGN(const auto tokens, understood.engine->prompt_tokens(understood.parsed.request.prompt));
     body = api::encode_token_count(static_cast<std::int32_t>(tokens.size()));
     return {};
   };
-  const Status counted = co_await accept(protocol, request, writer, std::move(count));
+  const Status counted = co_await accept(arrival, std::move(count));
   if (!counted.ok()) co_return;
   Response response{.content_type = "application/json", .body = std::move(body)};
   co_await writer.send(std::move(response));

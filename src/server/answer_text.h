@@ -36,14 +36,6 @@ http::Task<> answer_text(const RouteContext& context, const TextProtocol& protoc
 http::Task<> count_tokens(const RouteContext& context, const TextProtocol& protocol, http::Request& request,
                           http::ResponseWriter& writer);
 
-enum class ModelMatch {
-  kAnyIfAlone,  // with one engine every name, with several an exact id
-  kExact,
-};
-
-// Error: kNotFound, naming the models there are.
-Result<TextEngine*> find_engine(const RouteContext& context, std::string_view model, ModelMatch match);
-
 http::Response error_response(const Error& error, api::ErrorShape shape = api::ErrorShape::kOpenAi);
 
 }  // namespace linnet

@@ -19,14 +19,15 @@ using http::Task;
 
 Response metrics(const RouteContext& context) {
   std::vector<ModelStats> models;
-  for (const TextEngine* engine : context.engines) models.push_back({.model = engine->model().id, .stats = engine->stats()});
+  for (const ModelLease& engine : context.models->loaded())
+    models.push_back({.model = engine->model().id, .stats = engine->stats()});
   return {.content_type = kMetricsType, .body = encode_metrics(models)};
 }
 
 Response steps(const RouteContext& context, const http::Request& request) {
   const bool json = request.query == "format=json";
   std::string body;
-  for (const TextEngine* engine : context.engines) {
+  for (const ModelLease& engine : context.models->loaded()) {
     const std::vector<StepRecord> records = engine->recent_steps();
     if (json && !body.empty()) body += ',';
     body += json ? steps_as_json(engine->model().id, records) : steps_as_text(engine->model().id, records);
@@ -36,7 +37,7 @@ Response steps(const RouteContext& context, const http::Request& request) {
 }
 
 Response trace(const RouteContext& context, const http::Request& request) {
-  for (const TextEngine* engine : context.engines) {
+  for (const ModelLease& engine : context.models->loaded()) {
     if (const std::optional<RequestTrace> found = engine->trace(request.parameter)) {
       return {.content_type = "application/json", .body = trace_as_json(*found)};
     }

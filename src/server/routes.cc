@@ -9,6 +9,7 @@
 #include "http/response_writer.h"
 #include "server/answer_text.h"
 #include "server/debug_routes.h"
+#include "server/model_wait.h"
 
 namespace linnet {
 namespace {
@@ -30,27 +31,57 @@ Task<> health(ResponseWriter& writer) {
 }
 
 Task<> list_models(const RouteContext& context, ResponseWriter& writer) {
+  std::vector<ModelInfo> models;
+  for (std::size_t index = 0; index < context.models->size(); ++index) models.push_back(context.models->info(index));
   std::vector<const ModelCard*> cards;
-  for (const TextEngine* engine : context.engines) cards.push_back(&engine->model());
+  for (const ModelInfo& model : models) cards.push_back(&model.card);
   std::string body = api::encode_model_list(cards);
   co_await send_json(writer, std::move(body));
 }
 
 Task<> show_model(const RouteContext& context, const http::Request& request, ResponseWriter& writer) {
-  Result<TextEngine*> engine = find_engine(context, request.parameter, ModelMatch::kExact);
-  if (!engine.ok()) {
-    Response response = error_response(engine.error());
+  const Result<std::size_t> model = context.models->exact_model(request.parameter);
+  if (!model.ok()) {
+    Response response = error_response(model.error());
     co_await writer.send(std::move(response));
     co_return;
   }
-  std::string body = api::encode_model((*engine)->model());
+  std::string body = api::encode_model(context.models->info(*model).card);
   co_await send_json(writer, std::move(body));
+}
+
+// The parameter of "/v1/models/{id}/load", ids having slashes of their own, up to `ending`; empty if it ends otherwise.
+std::string_view before(std::string_view parameter, std::string_view ending) {
+  return parameter.ends_with(ending) ? parameter.substr(0, parameter.size() - ending.size()) : std::string_view();
+}
+
+Task<> change_model(const RouteContext& context, const http::Request& request, ResponseWriter& writer) {
+  const std::string_view load = before(request.parameter, "/load");
+  const std::string_view unload = before(request.parameter, "/unload");
+  Status status = Error{ErrorCode::kNotFound, "POST to /v1/models/ID/load or /v1/models/ID/unload", ""};
+  if (!load.empty() || !unload.empty()) {
+    const Result<std::size_t> model = context.models->exact_model(load.empty() ? unload : load);
+    if (model.ok()) {
+      status =
+          co_await await_model_change(*context.loader, *model, load.empty() ? ModelChange::kUnload : ModelChange::kLoad, writer);
+    } else {
+      status = model.error();
+    }
+  }
+  if (!status.ok()) {
+    Response response = error_response(status.error());
+    co_await writer.send(std::move(response));
+    co_return;
+  }
+  const std::string body = load.empty() ? R"({"status":"unloaded"})" : R"({"status":"loaded"})";
+  co_await send_json(writer, body);
 }
 
 }  // namespace
 
 http::Router make_router(const RouteContext& context) {
-  CHECK(!context.engines.empty() && context.ids != nullptr && context.clock != nullptr);
+  CHECK(context.models != nullptr && context.models->size() > 0 && context.loader != nullptr && context.ids != nullptr &&
+        context.clock != nullptr);
   http::Router router;
   router.add("GET", context.prefix + "/health", [](const http::Request&, ResponseWriter& writer) { return health(writer); });
   for (const std::string& prefix : {context.prefix + "/v1", context.prefix}) {
@@ -58,6 +89,9 @@ http::Router make_router(const RouteContext& context) {
                [context](const http::Request&, ResponseWriter& writer) { return list_models(context, writer); });
     router.add("GET", prefix + "/models/{id}",
                [context](const http::Request& request, ResponseWriter& writer) { return show_model(context, request, writer); });
+    router.add("POST", prefix + "/models/{id}", [context](const http::Request& request, ResponseWriter& writer) {
+      return change_model(context, request, writer);
+    });
     router.add("POST", prefix + "/chat/completions", [context](http::Request& request, ResponseWriter& writer) {
       return answer_text(context, kChatProtocol, request, writer);
     });

@@ -3,19 +3,20 @@
 
 #include <chrono>
 #include <string>
-#include <vector>
 
 #include "api/reply_ids.h"
 #include "base/clock.h"
 #include "http/router.h"
 #include "http/server.h"
-#include "linnet/text_engine.h"
+#include "server/model_loader.h"
+#include "server/model_set.h"
 
 namespace linnet {
 
-// Everything here outlives the HTTP server. With one engine any model name is served; with several, only exact ids.
+// Everything here outlives the HTTP server.
 struct RouteContext {
-  std::vector<TextEngine*> engines;  // at least one
+  ModelSet* models = nullptr;     // at least one model
+  ModelLoader* loader = nullptr;  // of these
   api::ReplyIds* ids = nullptr;
   const Clock* clock = nullptr;
   bool strict = false;   // unknown request fields are 400 instead of a header
@@ -25,8 +26,8 @@ struct RouteContext {
   std::chrono::milliseconds keep_alive{15'000};
 };
 
-// GET /health, /v1/models, /v1/models/{id}; POST /v1/chat/completions, /v1/completions; the last four also without /v1. All
-// behind RouteContext::prefix.
+// GET /health, /v1/models, /v1/models/{id}; POST /v1/models/{id}/load and .../unload, /v1/chat/completions, /v1/completions; the
+// last four also without /v1. All behind RouteContext::prefix.
 http::Router make_router(const RouteContext& context);
 
 // Server options whose errors and ids are those of the API; /health is open to all; the rest as their defaults.

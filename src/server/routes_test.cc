@@ -43,9 +43,11 @@ TEST(Routes, PathsWithoutTheVersion) {
 }
 
 TEST(Routes, SeveralModelsNeedAnExactName) {
-  ScriptedEngine second("org/other");
-  second.script({TextDelta{"from other"}, finish(FinishReason::kStop, 1)});
-  Served served([&](RouteContext& context) { context.engines.push_back(&second); });
+  Served served([&](RouteContext& context) {
+    auto second = std::make_unique<ScriptedEngine>("org/other");
+    second->script({TextDelta{"from other"}, finish(FinishReason::kStop, 1)});
+    context.models->add_loaded(std::move(second));
+  });
   served.engine().script({TextDelta{"from tiny"}, finish(FinishReason::kStop, 1)});
   const auto ask = [&](const std::string& model) {
     return served.ask(Served::post(kChat, "{\"model\":\"" + model + R"(","messages":[{"role":"user","content":"hi"}]})"));
@@ -58,6 +60,38 @@ TEST(Routes, SeveralModelsNeedAnExactName) {
   EXPECT_TRUE(contains(unknown, "there is no model \\\"gpt-4\\\" here; there is tiny, org/other"));
   EXPECT_EQ(status_of(served.ask("GET /v1/models/org%2Fother HTTP/1.1\r\nHost: a\r\n\r\n")), 200);
   EXPECT_EQ(status_of(served.ask("GET /v1/models/org/other HTTP/1.1\r\nHost: a\r\n\r\n")), 200);
+}
+
+TEST(Routes, AModelIsLoadedWhenItIsFirstAskedFor) {
+  int loads = 0;
+  bool broken = true;
+  Served served([&](RouteContext& context) {
+    context.models->add(
+        {.id = "org/late", .aliases = {"late"}, .load = [&](std::uint64_t) -> Result<std::unique_ptr<TextEngine>> {
+           ++loads;
+           if (broken) return Error{ErrorCode::kCorrupt, "the file is cut short", ""};
+           auto engine = std::make_unique<ScriptedEngine>("org/late");
+           engine->script({TextDelta{"from late"}, finish(FinishReason::kStop, 1)});
+           return std::unique_ptr<TextEngine>(std::move(engine));
+         }});
+  });
+  const auto ask = [&](const std::string& model) {
+    return served.ask(Served::post(kChat, "{\"model\":\"" + model + R"(","messages":[{"role":"user","content":"hi"}]})"));
+  };
+  EXPECT_TRUE(contains(ask("late"), "the file is cut short"));
+  broken = false;
+  const std::string answer = ask("late");
+  EXPECT_TRUE(contains(answer, "from late"));
+  EXPECT_TRUE(contains(answer, R"("model":"org/late")"));
+  EXPECT_TRUE(contains(ask("org/late"), "from late"));
+  EXPECT_EQ(loads, 2);
+
+  EXPECT_TRUE(served.ask(Served::post("/v1/models/org/late/unload", "")).ends_with(R"({"status":"unloaded"})"));
+  EXPECT_TRUE(served.ask(Served::post("/v1/models/late/load", "")).ends_with(R"({"status":"loaded"})"));
+  EXPECT_EQ(loads, 3);
+  EXPECT_TRUE(contains(ask("late"), "from late"));
+  EXPECT_EQ(status_of(served.ask(Served::post("/v1/models/other/load", ""))), 404);
+  EXPECT_EQ(status_of(served.ask(Served::post("/v1/models/late", ""))), 404);
 }
 
 TEST(Routes, OneModelAnswersToEveryNameWithItsOwn) {

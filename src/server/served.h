@@ -19,7 +19,10 @@ class Served {
  public:
   // `change` may set options of the routes before the server starts.
   explicit Served(const std::function<void(RouteContext&)>& change = {}) {
-    RouteContext context{.engines = {&engine_}, .ids = &ids_, .clock = &clock_};
+    auto engine = std::make_unique<ScriptedEngine>("tiny");
+    engine_ = engine.get();
+    models_.add_loaded(std::move(engine));
+    RouteContext context{.models = &models_, .loader = &loader_, .ids = &ids_, .clock = &clock_};
     if (change) change(context);
     http::ServerOptions options = make_server_options(context);
     options.listen.port = 0;
@@ -29,7 +32,7 @@ class Served {
     server_ = *std::move(server);
   }
 
-  ScriptedEngine& engine() { return engine_; }
+  ScriptedEngine& engine() { return *engine_; }
   http::Server& server() { return *server_; }
   http::RawClient connect() const { return http::RawClient(server_->port()); }
 
@@ -51,7 +54,9 @@ class Served {
  private:
   VirtualClock clock_;
   api::ReplyIds ids_{1};
-  ScriptedEngine engine_{"tiny"};
+  ModelSet models_{{.memory_budget = 100}, clock_};
+  ModelLoader loader_{models_, std::nullopt};
+  ScriptedEngine* engine_ = nullptr;  // in models_
   std::unique_ptr<http::Server> server_;
 };
 

@@ -42,6 +42,9 @@ struct MemorySheet {
   StepLimits limits;           // context_max: tokens of the longest sequence
   TokenCost token_cost;
 
+  std::uint64_t kv_of(std::int32_t context) const {  // one sequence's
+    return Region::size_of(static_cast<std::size_t>((context + kBlockTokens - 1) / kBlockTokens) * kv_layout.block_bytes());
+  }
   std::uint64_t kv() const { return Region::size_of(static_cast<std::size_t>(kv_blocks) * kv_layout.block_bytes()); }
   std::uint64_t total() const { return weights + samplers + scratch + kv(); }
   // Sequences of `context` tokens that the KV blocks hold at once.

@@ -114,6 +114,7 @@ void MlxExecutor::describe(const ModelConfig& config) {
   info_.step_cost_fixed_us = cost_.weight_bytes / rates.bytes * 1e6;
   info_.step_cost_per_token_us = cost_.flops / rates.flops * 1e6;
   info_.step_cost_per_token_context_us = 4.0 * config.layers * config.heads * config.head_dim / rates.flops * 1e6;
+  info_.overlaps = on_gpu();
   info_.numerics_id = "mlx-" + loaded_version() + (on_gpu() ? "-gpu-" : "-cpu-") + kVersion;
 }
 
