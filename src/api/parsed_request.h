@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,8 +11,23 @@
 
 namespace linnet::api {
 
+// The conversation of a stored response: what the model read and what it answered, arrays of items.
+struct StoredItems {
+  std::string items;
+  std::string output;
+};
+
 struct ParseOptions {
   bool strict = false;  // unknown fields are errors
+  // Of the response that has this id. Errors: kNotFound, kIo. Empty: nothing is stored here.
+  std::function<Result<StoredItems>(const std::string& id)> stored{};
+};
+
+// What only /v1/responses has.
+struct ResponsesFields {
+  std::string echo;   // the fields that the response repeats, `"instructions":...,`: JSON that ends with a comma
+  std::string items;  // the conversation up to now, an array of items
+  bool store = true;
 };
 
 // How much the model is to think before it answers; what is absent is the model's own choice.
@@ -30,6 +46,7 @@ struct ParsedRequest {
   bool stream = false;
   bool include_usage = false;  // a last chunk with usage
   ReasoningWish reasoning;
+  std::optional<ResponsesFields> responses;
   std::vector<std::string> ignored;  // paths of unknown fields ("foo", "messages[].bar"), each once
 };
 

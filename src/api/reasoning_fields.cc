@@ -11,18 +11,6 @@ namespace {
 
 constexpr std::array<std::string_view, 7> kEfforts = {"none", "minimal", "low", "medium", "high", "xhigh", "max"};
 
-Status read_effort(ObjectReader& reader, ReasoningWish& wish) {
-  LINNET_ASSIGN(const auto effort, reader.string("reasoning_effort"));
-  if (!effort) return {};
-  if (std::find(kEfforts.begin(), kEfforts.end(), *effort) == kEfforts.end()) {
-    return wrong_value(reader.path_of("reasoning_effort"), "none, minimal, low, medium, high, xhigh or max", Json(*effort));
-  }
-  wish.param = "reasoning_effort";
-  wish.enabled = *effort != "none";
-  if (*wish.enabled) wish.effort = *effort;
-  return {};
-}
-
 Status read_budget(ObjectReader& reader, ReasoningWish& wish) {
   for (const char* name : {"max_reasoning_tokens", "thinking_token_budget", "thinking_budget"}) {
     LINNET_ASSIGN(const auto budget, reader.integer(name, {.min = 0, .max = std::numeric_limits<std::int32_t>::max()}));
@@ -39,8 +27,20 @@ Error unsupported(const ReasoningWish& wish, const std::string& why) {
 
 }  // namespace
 
+Status read_effort(ObjectReader& reader, const char* name, ReasoningWish& wish) {
+  LINNET_ASSIGN(const auto effort, reader.string(name));
+  if (!effort) return {};
+  if (std::find(kEfforts.begin(), kEfforts.end(), *effort) == kEfforts.end()) {
+    return wrong_value(reader.path_of(name), "none, minimal, low, medium, high, xhigh or max", Json(*effort));
+  }
+  wish.param = reader.path_of(name);
+  wish.enabled = *effort != "none";
+  if (*wish.enabled) wish.effort = *effort;
+  return {};
+}
+
 Status read_reasoning_fields(ObjectReader& reader, ParsedRequest& parsed) {
-  LINNET_RETURN_IF_ERROR(read_effort(reader, parsed.reasoning));
+  LINNET_RETURN_IF_ERROR(read_effort(reader, "reasoning_effort", parsed.reasoning));
   LINNET_RETURN_IF_ERROR(read_budget(reader, parsed.reasoning));
   const Json* format = reader.find("reasoning_format");
   if (format == nullptr) return {};
