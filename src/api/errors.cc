@@ -92,7 +92,8 @@ std::optional<int> retry_after_s(ErrorCode code) {
 std::string encode_error(const Error& error, ErrorShape shape) {
   const ErrorClass kind = classify(error.code);
   if (shape == ErrorShape::kAnthropic) return encode_anthropic(kind.status, error.message);
-  return encode(error.message, kind.type, error.param, kind.code);
+  const bool other = error.code == ErrorCode::kNotFound && error.param != "model";
+  return encode(error.message, kind.type, error.param, other ? "not_found" : kind.code);
 }
 
 std::string encode_http_error(int status, std::string_view message, ErrorShape shape) {

@@ -19,7 +19,8 @@ std::string field_or(const Json& body, const char* name, std::string_view absent
   return found == body.end() || found->is_null() ? std::string(absent) : found->dump();
 }
 
-std::string encode_echo(const Json& body) {
+// `stored`: whether the response will be.
+std::string encode_echo(const Json& body, bool stored) {
   std::string echo;
   const auto add = [&](const char* name, std::string_view absent) {
     echo.append("\"").append(name).append("\":").append(field_or(body, name, absent)).append(",");
@@ -34,7 +35,7 @@ std::string encode_echo(const Json& body) {
   add("reasoning", R"({"effort":null,"summary":null})");
   add("safety_identifier", "null");
   add("service_tier", "\"default\"");
-  add("store", "true");
+  echo.append(stored ? "\"store\":true," : "\"store\":false,");
   add("temperature", "null");
   add("text", R"({"format":{"type":"text"}})");
   add("tool_choice", "\"auto\"");
@@ -164,7 +165,8 @@ Result<ParsedRequest> parse_responses(std::string_view body, const ParseOptions&
   ChatPrompt prompt;
   set_messages(messages, prompt);
   parsed.request.prompt = std::move(prompt);
-  parsed.responses = ResponsesFields{.echo = encode_echo(json), .items = items.dump(), .store = store.value_or(true)};
+  const bool stored = store.value_or(true) && options.stored;
+  parsed.responses = ResponsesFields{.echo = encode_echo(json, stored), .items = items.dump(), .store = stored};
   LINNET_RETURN_IF_ERROR(settle_unknown_fields(reader, options, parsed));
   return parsed;
 }

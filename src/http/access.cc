@@ -96,6 +96,16 @@ std::optional<AccessDenial> Access::check(const Request& request) const {
                       .headers = {{"www-authenticate", "Bearer"}}};
 }
 
+std::string Access::owner(const Request& request) const {
+  if (keys_.empty()) return {};
+  std::string text;
+  for (const unsigned char byte : digest_of(sent_key(request))) {
+    text += "0123456789abcdef"[byte >> 4];
+    text += "0123456789abcdef"[byte & 15];
+  }
+  return text;
+}
+
 std::vector<Header> Access::cors_headers(const Request& request) const {
   const std::string_view origin = request.header("origin");
   if (origin.empty() || !allowed_origin(origin)) return {};

@@ -37,6 +37,8 @@ class Access {
 
   // Empty: may pass.
   std::optional<AccessDenial> check(const Request& request) const;
+  // A digest that tells the holders of keys apart, and tells nothing of the keys; empty without keys.
+  std::string owner(const Request& request) const;
   // The headers that let the page read the reply; empty without an Origin that is allowed.
   std::vector<Header> cors_headers(const Request& request) const;
   // Whether a page asks, before its request, whether it may send it. The answer is cors_headers() and these, if check() passes.

@@ -84,6 +84,11 @@ TEST(Access, Keys) {
   EXPECT_EQ(status("authorization", "Bearer"), 401);
   EXPECT_EQ(status("authorization", "Bearer "), 401);
   EXPECT_EQ(status("accept", "*/*"), 401);
+  const auto owner = [&](const char* name, const char* value) { return access.owner(request_of({{name, value}})); };
+  EXPECT_EQ(owner("authorization", "Bearer alpha"), owner("x-api-key", "alpha"));
+  EXPECT_NE(owner("x-api-key", "alpha"), owner("x-api-key", "beta-2"));
+  EXPECT_EQ(owner("x-api-key", "alpha").size(), 64U);
+  EXPECT_EQ(Access({}).owner(request_of({{"x-api-key", "alpha"}})), "");
   Request health = request_of({{"host", "localhost"}});
   health.path = "/health";
   EXPECT_EQ(status_of(access, health), 200);

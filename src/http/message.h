@@ -26,6 +26,7 @@ struct Request {
   std::string body;             // chunked encoding removed
   std::string parameter;        // what a route's {name} stood for, decoded
   std::string id;               // the client's x-request-id, or one of ours
+  std::string owner;            // a digest of the API key that was sent; empty where no keys are used
   BodyLease body_lease;         // the body's share of what all bodies may hold
 
   // The first header of that (lower-case) name; empty if there is none.

@@ -187,6 +187,7 @@ std::optional<Refusal> RequestReader::accept_header() {
   if (auto denial = context_.access.check(request)) {
     return Refusal{.status = denial->status, .message = std::move(denial->message), .headers = std::move(denial->headers)};
   }
+  request.owner = context_.access.owner(request);
   if (Access::is_preflight(request)) return Refusal{.status = 204, .headers = Access::preflight_headers(request)};
   RouteMatch match = context_.router.match(request.method, request.path);
   request.parameter = std::move(match.parameter);

@@ -14,6 +14,8 @@
 #include "api/openai_chat.h"
 #include "api/openai_completions.h"
 #include "api/reasoning_fields.h"
+#include "api/responses_request.h"
+#include "api/responses_stream.h"
 #include "base/log.h"
 #include "server/model_wait.h"
 
@@ -72,6 +74,14 @@ struct Understood {
   ModelLease engine;
 };
 
+std::function<Result<api::StoredItems>(const std::string&)> stored_items(ResponseStore& store, const std::string& owner) {
+  return [&store, owner](const std::string& id) -> Result<api::StoredItems> {
+    LINNET_ASSIGN(auto found, store.get(id, owner));
+    if (found) return api::StoredItems{.items = std::move(found->items), .output = std::move(found->output)};
+    return Error{ErrorCode::kNotFound, "there is no response \"" + printable(id) + "\" here", "previous_response_id"};
+  };
+}
+
 // A request on its way to a model.
 struct Arrival {
   const RouteContext& context;
@@ -83,7 +93,9 @@ struct Arrival {
 
 // With Arrival::missing set an error that nobody sees.
 Result<Understood> understand(Arrival& arrival) {
-  LINNET_ASSIGN(api::ParsedRequest parsed, arrival.protocol.parse(arrival.request.body, {.strict = arrival.context.strict}));
+  api::ParseOptions options{.strict = arrival.context.strict};
+  if (arrival.context.responses != nullptr) options.stored = stored_items(*arrival.context.responses, arrival.request.owner);
+  LINNET_ASSIGN(api::ParsedRequest parsed, arrival.protocol.parse(arrival.request.body, options));
   LINNET_ASSIGN(const std::size_t model, arrival.context.models->model_for(parsed.model));
   std::optional<ModelLease> engine = arrival.context.models->acquire(model);
   if (!engine) {
@@ -163,6 +175,10 @@ class Answer {
       std::optional<FinishEvent> finish = collect_ready(text);
       if (finish) {
         text.finish = *std::move(finish);
+        if (parsed_.responses && !failure_of(text.finish)) {
+          api::EncodedResponse response = api::encode_response(head_, parsed_.responses->echo, text);
+          co_await keep(response);
+        }
         Response response = whole_reply(text);
         co_await writer_.send(std::move(response));
         co_return;
@@ -186,6 +202,7 @@ class Answer {
         co_return;
       }
       if (finish) encode_end(encoder, *finish);
+      if (finish && !failure_of(*finish) && parsed_.responses) co_await keep(*encoder.response());
       const bool sent = co_await flush(encoder);
       if (finish && sent) co_return;
       Wake wake = Wake::kGone;
@@ -209,6 +226,20 @@ class Answer {
       encoder.delta(*delta);
     }
     return std::nullopt;
+  }
+
+  // Before the client knows that the response is complete: its next request may go on from it.
+  Task<> keep(const api::EncodedResponse& encoded) {
+    if (!parsed_.responses->store) co_return;
+    StoredResponse response{.id = head_.id,
+                            .owner = request_.owner,
+                            .response = encoded.response,
+                            .items = parsed_.responses->items,
+                            .output = encoded.output};
+    Status status;
+    std::function<void()> put = [&] { status = context_.responses->put(response); };
+    co_await writer_.run_aside(std::move(put));
+    if (!status.ok()) log_error("request " + request_.id + ": its response is not kept: " + status.error().message);
   }
 
   void encode_end(StreamEncoder& encoder, const FinishEvent& finish) {
@@ -258,7 +289,7 @@ class Answer {
     const std::optional<Error> failure = failure_of(text.finish);
     if (failure) return error_response(*failure, protocol_.errors);
     log_finish(text.finish);
-    return {.content_type = "application/json", .body = protocol_.encode(head_, text), .headers = std::move(headers_)};
+    return {.content_type = "application/json", .body = protocol_.encode(head_, parsed_, text), .headers = std::move(headers_)};
   }
 
   void log_finish(const FinishEvent& finish) {
@@ -294,32 +325,41 @@ Response error_response(const Error& error, api::ErrorShape shape) {
   return response;
 }
 
+using Head = const api::ReplyHead&;
+using Parsed = const api::ParsedRequest&;
+
 const TextProtocol kChatProtocol = {
     .id_prefix = "chatcmpl-",
     .errors = api::ErrorShape::kOpenAi,
     .parse = api::parse_chat,
-    .encode = [](const api::ReplyHead& head,
-                 const TextAnswer& text) { return api::encode_chat_reply(head, text.content, text.finish); },
-    .stream = [](const api::ReplyHead& head, const api::ParsedRequest& parsed,
-                 std::int32_t) { return StreamEncoder(api::chat_stream(head, parsed.include_usage)); }};
+    .encode = [](Head head, Parsed, const TextAnswer& text) { return api::encode_chat_reply(head, text.content, text.finish); },
+    .stream = [](Head head, Parsed parsed, std::int32_t) { return StreamEncoder(api::chat_stream(head, parsed.include_usage)); }};
 
 const TextProtocol kCompletionProtocol = {
     .id_prefix = "cmpl-",
     .errors = api::ErrorShape::kOpenAi,
     .parse = api::parse_completion,
-    .encode = [](const api::ReplyHead& head,
+    .encode = [](Head head, Parsed,
                  const TextAnswer& text) { return api::encode_completion_reply(head, text.content, text.finish); },
-    .stream = [](const api::ReplyHead& head, const api::ParsedRequest& parsed,
+    .stream = [](Head head, Parsed parsed,
                  std::int32_t) { return StreamEncoder(api::completion_stream(head, parsed.include_usage)); }};
 
 const TextProtocol kAnthropicProtocol = {
     .id_prefix = "msg_",
     .errors = api::ErrorShape::kAnthropic,
     .parse = api::parse_anthropic,
-    .encode = api::encode_anthropic_reply,
-    .stream = [](const api::ReplyHead& head, const api::ParsedRequest&, std::int32_t prompt_tokens) {
-      return StreamEncoder(api::AnthropicStream(head, prompt_tokens));
-    }};
+    .encode = [](Head head, Parsed, const TextAnswer& text) { return api::encode_anthropic_reply(head, text); },
+    .stream = [](Head head, Parsed,
+                 std::int32_t prompt_tokens) { return StreamEncoder(api::AnthropicStream(head, prompt_tokens)); }};
+
+const TextProtocol kResponsesProtocol = {
+    .id_prefix = "resp_",
+    .errors = api::ErrorShape::kOpenAi,
+    .parse = api::parse_responses,
+    .encode = [](Head head, Parsed parsed,
+                 const TextAnswer& text) { return api::encode_response(head, parsed.responses->echo, text).response; },
+    .stream = [](Head head, Parsed parsed,
+                 std::int32_t) { return StreamEncoder(api::ResponsesStream(head, parsed.responses->echo)); }};
 
 Task<> answer_text(const RouteContext& context, const TextProtocol& protocol, http::Request& request, ResponseWriter& writer) {
   Arrival arrival{.context = context, .protocol = protocol, .request = request, .writer = writer};

@@ -19,13 +19,14 @@ struct TextProtocol {
   std::string_view id_prefix;
   api::ErrorShape errors;
   Result<api::ParsedRequest> (*parse)(std::string_view body, const api::ParseOptions& options);
-  std::string (*encode)(const api::ReplyHead& head, const TextAnswer& text);
+  std::string (*encode)(const api::ReplyHead& head, const api::ParsedRequest& parsed, const TextAnswer& text);
   StreamEncoder (*stream)(const api::ReplyHead& head, const api::ParsedRequest& parsed, std::int32_t prompt_tokens);
 };
 
 extern const TextProtocol kChatProtocol;
 extern const TextProtocol kCompletionProtocol;
 extern const TextProtocol kAnthropicProtocol;
+extern const TextProtocol kResponsesProtocol;
 
 // On the connection's IO thread, but parsing, templates and tokenizing of large bodies, which run aside. If the client leaves,
 // the request is cancelled, whether its answer is streamed or not.

@@ -10,6 +10,7 @@
 #include "server/answer_text.h"
 #include "server/debug_routes.h"
 #include "server/model_wait.h"
+#include "server/response_routes.h"
 
 namespace linnet {
 namespace {
@@ -104,6 +105,10 @@ http::Router make_router(const RouteContext& context) {
     router.add("POST", prefix + "/messages/count_tokens", [context](http::Request& request, ResponseWriter& writer) {
       return count_tokens(context, kAnthropicProtocol, request, writer);
     });
+    router.add("POST", prefix + "/responses", [context](http::Request& request, ResponseWriter& writer) {
+      return answer_text(context, kResponsesProtocol, request, writer);
+    });
+    add_response_routes(router, context, prefix);
   }
   add_debug_routes(router, context);
   return router;

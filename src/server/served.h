@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "http/raw_client.h"
 #include "http/server.h"
+#include "responses/response_store.h"
 #include "server/routes.h"
 #include "server/scripted_engine.h"
 
@@ -19,10 +20,13 @@ class Served {
  public:
   // `change` may set options of the routes before the server starts.
   explicit Served(const std::function<void(RouteContext&)>& change = {}) {
+    auto responses = ResponseStore::open({}, clock_);
+    CHECK(responses.ok());
+    responses_ = *std::move(responses);
     auto engine = std::make_unique<ScriptedEngine>("tiny");
     engine_ = engine.get();
     models_.add_loaded(std::move(engine));
-    RouteContext context{.models = &models_, .loader = &loader_, .ids = &ids_, .clock = &clock_};
+    RouteContext context{.models = &models_, .loader = &loader_, .ids = &ids_, .clock = &clock_, .responses = responses_.get()};
     if (change) change(context);
     http::ServerOptions options = make_server_options(context);
     options.listen.port = 0;
@@ -57,6 +61,7 @@ class Served {
   ModelSet models_{{.memory_budget = 100}, clock_};
   ModelLoader loader_{models_, std::nullopt};
   ScriptedEngine* engine_ = nullptr;  // in models_
+  std::unique_ptr<ResponseStore> responses_;
   std::unique_ptr<http::Server> server_;
 };
 

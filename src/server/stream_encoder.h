@@ -8,13 +8,14 @@
 
 #include "api/anthropic_stream.h"
 #include "api/openai_stream.h"
+#include "api/responses_stream.h"
 
 namespace linnet {
 
 // Order of calls: begin, then delta and keep_alive, then finish or fail. take() hands out what came together since the last one.
 class StreamEncoder {
  public:
-  using Protocol = std::variant<api::OpenAiStream, api::AnthropicStream>;
+  using Protocol = std::variant<api::OpenAiStream, api::AnthropicStream, api::ResponsesStream>;
   explicit StreamEncoder(Protocol protocol) : protocol_(std::move(protocol)) {}
 
   void begin() {
@@ -23,8 +24,10 @@ class StreamEncoder {
   void delta(const TextDelta& delta) {
     if (auto* openai = std::get_if<api::OpenAiStream>(&protocol_)) {
       openai->delta(delta.text);
+    } else if (auto* anthropic = std::get_if<api::AnthropicStream>(&protocol_)) {
+      anthropic->delta(delta);
     } else {
-      std::get<api::AnthropicStream>(protocol_).delta(delta);
+      std::get<api::ResponsesStream>(protocol_).delta(delta);
     }
   }
   void finish(const FinishEvent& finish) {
@@ -37,6 +40,12 @@ class StreamEncoder {
   void keep_alive(std::string_view comment) {
     comments_.append(": ").append(comment).append("\n\n");
     if (auto* anthropic = std::get_if<api::AnthropicStream>(&protocol_)) anthropic->ping();
+  }
+
+  // After finish(): what /v1/responses keeps; null for other protocols.
+  const api::EncodedResponse* response() const {
+    const auto* responses = std::get_if<api::ResponsesStream>(&protocol_);
+    return responses == nullptr ? nullptr : &responses->response();
   }
 
   bool empty() const {

@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 #include <atomic>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <random>
 #include <semaphore>
@@ -10,6 +11,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "http/server.h"
+#include "hub/cache_folder.h"
+#include "responses/response_store.h"
 #include "server/commands/command.h"
 #include "server/commands/interrupts.h"
 #include "server/commands/model_flags.h"
@@ -27,7 +30,14 @@ struct ServeFlags {
   ServedModelFlags models;
   ServerFlags server;
   bool strict = false;
+  std::string responses;  // a file, or off; empty: in the cache folder
 };
+
+Result<std::filesystem::path> response_file(const std::string& flag) {
+  if (!flag.empty()) return std::filesystem::path(flag);
+  LINNET_ASSIGN(const std::filesystem::path folder, cache_folder());
+  return folder / "responses" / "responses.sqlite3";
+}
 
 Status serve(const ServeFlags& flags) {
   // The first signal drains; one that comes before there is anything to drain, or a second one, leaves at once.
@@ -46,10 +56,16 @@ Status serve(const ServeFlags& flags) {
   ModelLoader loader(models, model_options.idle_time);
   std::random_device random;
   api::ReplyIds ids((std::uint64_t{random()} << 32) | random());
+  std::unique_ptr<ResponseStore> responses;
+  if (flags.responses != "off") {
+    LINNET_ASSIGN(const std::filesystem::path file, response_file(flags.responses));
+    LINNET_ASSIGN(responses, ResponseStore::open(file, clock));
+  }
   const RouteContext context{.models = &models,
                              .loader = &loader,
                              .ids = &ids,
                              .clock = &clock,
+                             .responses = responses.get(),
                              .strict = flags.strict,
                              .prefix = flags.server.prefix,
                              .debug = is_private(flags.server)};
@@ -73,6 +89,8 @@ void add_serve_command(CLI::App& root, RunCommand& run) {
   add_model_flags(*app, flags->model);
   add_served_model_flags(*app, flags->models);
   add_server_flags(*app, flags->server);
+  app->add_option("--responses", flags->responses, "Where /v1/responses keeps its answers, a file; off: nowhere")
+      ->envname("LINNET_RESPONSES");
   app->add_flag("--strict", flags->strict, "Unknown request fields are an error")->envname("LINNET_STRICT");
   app->callback([flags, &run] { run = [flags] { return serve(*flags); }; });
 }
