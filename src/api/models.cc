@@ -6,7 +6,7 @@ namespace linnet::api {
 
 std::string encode_model(const ModelCard& card) {
   return "{\"id\":" + json_string(card.id) + ",\"object\":\"model\",\"created\":" + std::to_string(card.created) +
-         ",\"owned_by\":\"linnet\",\"context_length\":" + std::to_string(card.context) + "}";
+         ",\"owned_by\":\"linnet\"" + (card.context > 0 ? ",\"context_length\":" + std::to_string(card.context) : "") + "}";
 }
 
 std::string encode_model_list(std::span<const ModelCard* const> cards) {

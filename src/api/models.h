@@ -8,6 +8,7 @@
 
 namespace linnet::api {
 
+// Without context_length if the card has none: a model that was not loaded yet.
 std::string encode_model(const ModelCard& card);
 std::string encode_model_list(std::span<const ModelCard* const> cards);
 

@@ -20,6 +20,7 @@ TEST(Models, Bytes) {
   EXPECT_EQ(encode_model(a), encoded);
   const ModelCard* cards[] = {&a, &b};
   EXPECT_EQ(encode_model_list(cards), "{\"object\":\"list\",\"data\":[" + encoded + "," + encode_model(b) + "]}");
+  EXPECT_EQ(encode_model({.id = "c", .created = 7}), R"({"id":"c","object":"model","created":7,"owned_by":"linnet"})");
   EXPECT_EQ(encode_model_list({}), R"({"object":"list","data":[]})");
 }
 
