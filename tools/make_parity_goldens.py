@@ -56,10 +56,11 @@ BASE = {
     "vocab_size": 64, "max_position_embeddings": 512, "rope_theta": 10000.0, "tie_word_embeddings": True,
 }
 LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
-          "original_max_position_embeddings": 64}
+          "original_max_position_embeddings": 256}
 YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 128, "beta_fast": 32, "beta_slow": 1}
 LONGROPE = {"rope_type": "longrope", "original_max_position_embeddings": 128, "short_factor": [1.0] * 4,
             "long_factor": [1.0, 1.5, 3.0, 8.0]}
+ONE_LAYER = {"num_hidden_layers": 1}  # in float32, where the last bits of a frequency show
 # name: (type, bits or None, group, changes of the config)
 CASES = {
     "bf16_tied": (mx.bfloat16, None, 0, {}),
@@ -71,12 +72,12 @@ CASES = {
     "q4_g64_f16_untied": (mx.float16, 4, 64, {"tie_word_embeddings": False, "hidden_size": 64, "intermediate_size": 64, "head_dim": 16}),
     "q8_bf16": (mx.bfloat16, 8, 32, {"intermediate_size": 96}),
     "q8_biases": (mx.bfloat16, 8, 32, {"attention_bias": True, "mlp_bias": True}),
-    "rope_interleaved": (mx.bfloat16, None, 0, {"rope_traditional": True}),
-    "rope_linear": (mx.bfloat16, None, 0, {"rope_scaling": {"rope_type": "linear", "factor": 2.0}}),
-    "rope_llama3": (mx.bfloat16, None, 0, {"rope_scaling": LLAMA3, "rope_theta": 500000.0}),
-    "rope_yarn": (mx.bfloat16, None, 0, {"rope_scaling": YARN}),
-    "rope_yarn_mscale": (mx.float16, None, 0, {"rope_scaling": {**YARN, "mscale": 0.75, "mscale_all_dim": 0.5}}),
-    "rope_longrope": (mx.bfloat16, None, 0, {"rope_scaling": LONGROPE}),
+    "rope_interleaved": (mx.float32, None, 0, {**ONE_LAYER, "rope_traditional": True}),
+    "rope_linear": (mx.float32, None, 0, {**ONE_LAYER, "rope_scaling": {"rope_type": "linear", "factor": 3.0}}),
+    "rope_llama3": (mx.float32, None, 0, {**ONE_LAYER, "rope_scaling": LLAMA3, "rope_theta": 500000.0}),
+    "rope_yarn": (mx.float32, None, 0, {**ONE_LAYER, "rope_scaling": YARN}),
+    "rope_yarn_mscale": (mx.float32, None, 0, {**ONE_LAYER, "rope_scaling": {**YARN, "mscale": 0.75, "mscale_all_dim": 0.5}}),
+    "rope_longrope": (mx.float32, None, 0, {**ONE_LAYER, "rope_scaling": LONGROPE}),
 }
 
 

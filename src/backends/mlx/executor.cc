@@ -40,12 +40,6 @@ std::uint64_t default_budget(mx::Device device) {
   return device == mx::Device::gpu ? mx::get_memory_limit() / 4 * 3 : default_memory_budget();
 }
 
-// Takes back what is beyond the first `tokens` tokens, all of which are there.
-Status trim_to(LayerCache& cache, std::int64_t tokens) {
-  CHECK(cache.offset() >= tokens);
-  return cache.offset() == tokens ? Status() : cache.trim(cache.offset() - tokens);
-}
-
 }  // namespace
 
 bool gpu_available() { return mx::is_available(mx::Device(mx::Device::gpu)); }
@@ -124,7 +118,10 @@ Result<LayerCaches*> MlxExecutor::caches_at(const RowPlan& row) {
   if (caches.empty()) {
     for (std::int32_t layer = 0; layer < layers_; ++layer) caches.push_back(std::make_unique<ContiguousCache>(device_));
   }
-  for (const std::unique_ptr<LayerCache>& cache : caches) LINNET_RETURN_IF_ERROR(trim_to(*cache, row.position));
+  for (const std::unique_ptr<LayerCache>& cache : caches) {
+    CHECK(cache->offset() >= row.position);
+    if (cache->offset() > row.position) LINNET_RETURN_IF_ERROR(cache->trim(cache->offset() - row.position));
+  }
   return &caches;
 }
 
@@ -136,19 +133,18 @@ Ticket MlxExecutor::launch(const StepPlan& plan) {
   return static_cast<Ticket>(++tickets_);
 }
 
-// Arrays are values: both sequences share them until one is written to.
-Status MlxExecutor::clone(const SequenceClone& clone) {
+// Arrays are values: both sequences share them until one is written to. What is beyond the cloned tokens goes when a row runs.
+void MlxExecutor::clone(const SequenceClone& clone) {
   LayerCaches copies;
   for (const std::unique_ptr<LayerCache>& cache : sequences_.at(clone.from)) {
+    CHECK(cache->offset() >= clone.tokens);
     copies.push_back(cache->clone());
-    LINNET_RETURN_IF_ERROR(trim_to(*copies.back(), clone.tokens));
   }
   sequences_.insert_or_assign(clone.to, std::move(copies));
-  return {};
 }
 
 Status MlxExecutor::start() {
-  for (const SequenceClone& each : plan_->clones) LINNET_RETURN_IF_ERROR(clone(each));
+  for (const SequenceClone& each : plan_->clones) clone(each);
   std::vector<mx::array> kv;
   for (const RowPlan& row : plan_->rows) {
     LINNET_ASSIGN(LayerCaches* const caches, caches_at(row));

@@ -73,7 +73,7 @@ class MlxExecutor final : public Executor {
   Status start();
   // Waits for them and fetches the logits.
   Status finish();
-  Status clone(const SequenceClone& clone);
+  void clone(const SequenceClone& clone);
   void sample_rows();
   void sample_row(const RowPlan& plan, const RowSampling& how, RowResult& row);
   void forget_rows();
