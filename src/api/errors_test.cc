@@ -17,7 +17,7 @@ TEST(Errors, EachCodeHasAStatusATypeAndACode) {
   };
   const Row rows[] = {
       {ErrorCode::kInvalidArgument, 400, "invalid_request_error", nullptr, false},
-      {ErrorCode::kNotFound, 404, "invalid_request_error", "model_not_found", false},
+      {ErrorCode::kNotFound, 404, "invalid_request_error", "not_found", false},
       {ErrorCode::kUnsupported, 400, "invalid_request_error", "unsupported", false},
       {ErrorCode::kContextLengthExceeded, 400, "invalid_request_error", "context_length_exceeded", false},
       {ErrorCode::kTooLarge, 413, "invalid_request_error", "too_large", false},
@@ -45,6 +45,11 @@ TEST(Errors, Bytes) {
   EXPECT_EQ(encode_http_error(404, "no"),
             R"({"error":{"message":"no","type":"invalid_request_error","param":null,"code":null}})");
   EXPECT_EQ(encode_http_error(503, "no"), R"({"error":{"message":"no","type":"server_error","param":null,"code":null}})");
+}
+
+TEST(Errors, AMissingModelHasACodeOfItsOwn) {
+  EXPECT_EQ(encode_error({ErrorCode::kNotFound, "m", "model"}),
+            R"({"error":{"message":"m","type":"invalid_request_error","param":"model","code":"model_not_found"}})");
 }
 
 TEST(Errors, AnthropicsShape) {

@@ -93,7 +93,7 @@ class OpenAiClient(unittest.TestCase):
 
     def test_responses_stream(self):
         text, final = "", None
-        with self.client.responses.stream(model="demo", input=HI[0]["content"], temperature=0, max_output_tokens=8) as stream:
+        with self.client.responses.stream(model="demo", input=HI[0]["content"], temperature=0, max_output_tokens=4) as stream:
             for number, event in enumerate(stream):
                 self.assertEqual(event.sequence_number, number)
                 if event.type == "response.output_text.delta":
@@ -121,7 +121,7 @@ class AnthropicClient(unittest.TestCase):
         self.client = anthropic.Anthropic(base_url=URL, api_key=KEY, max_retries=0)
 
     def test_message_and_stream_agree(self):
-        fields = dict(model="demo", messages=HI, system="Answer in one sentence.", temperature=0, max_tokens=16)
+        fields = dict(model="demo", messages=HI, system="Answer in one sentence.", max_tokens=16, extra_body={"temperature": 0})
         whole = self.client.messages.create(**fields)
         self.assertIn("Paris", whole.content[0].text)
         with self.client.messages.stream(**fields) as stream:
@@ -139,7 +139,7 @@ class AnthropicClient(unittest.TestCase):
         self.assertEqual(message.stop_reason, "max_tokens")
 
     def test_stop_sequence_is_named(self):
-        fields = dict(model="demo", messages=HI, temperature=0, max_tokens=32)
+        fields = dict(model="demo", messages=HI, max_tokens=32, extra_body={"temperature": 0})
         message = self.client.messages.create(stop_sequences=["Paris"], **fields)
         self.assertEqual((message.stop_reason, message.stop_sequence), ("stop_sequence", "Paris"))
         self.assertNotIn("Paris", "".join(block.text for block in message.content))
@@ -163,7 +163,8 @@ class FullServer(unittest.TestCase):
             fields = dict(model="demo", prompt="The sea is", max_tokens=4000, stream=True, extra_body={"ignore_eos": True})
             running = client.completions.create(**fields)
             next(iter(running))
-            waiting = threading.Thread(target=lambda: client.completions.create(model="demo", prompt="x", max_tokens=1))
+            stubborn = client.with_options(max_retries=50)
+            waiting = threading.Thread(target=lambda: stubborn.completions.create(model="demo", prompt="x", max_tokens=1))
             waiting.start()
             with self.assertRaises(openai.RateLimitError) as full:
                 deadline = time.monotonic() + PATIENCE_S
