@@ -11,37 +11,10 @@
 #include "base/clock.h"
 #include "engine/fake_executor.h"
 #include "linnet/engine.h"
-#include "text/vocabulary.h"
+#include "runtime/byte_tokenizer.h"
 
 namespace linnet {
 namespace {
-
-// One token for each byte, named as byte-level vocabularies name bytes; then an end token.
-Tokenizer byte_tokenizer() {
-  Vocabulary vocabulary{.kind = VocabularyKind::kByteLevelBpe, .pre_tokenizer = "gpt-2"};
-  int next = 256;
-  for (int byte = 0; byte < 256; ++byte) {
-    const bool printable = (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || byte >= 174;
-    const int code = printable ? byte : next++;
-    std::string name;
-    if (code < 128) {
-      name = static_cast<char>(code);
-    } else {
-      name = {static_cast<char>(0xC0 | (code >> 6)), static_cast<char>(0x80 | (code & 0x3F))};
-    }
-    vocabulary.tokens.push_back(name);
-    vocabulary.types.push_back(TokenType::kNormal);
-  }
-  vocabulary.tokens.emplace_back("<end>");
-  vocabulary.types.push_back(TokenType::kControl);
-  vocabulary.tokens.emplace_back("th");
-  vocabulary.types.push_back(TokenType::kNormal);
-  vocabulary.merges = {"t h"};
-  vocabulary.eos = TokenId{256};
-  Result<Tokenizer> tokenizer = Tokenizer::from_vocabulary(vocabulary);
-  EXPECT_TRUE(tokenizer.ok()) << tokenizer.error().message;
-  return *std::move(tokenizer);
-}
 
 struct Outcome {
   std::vector<std::string> deltas;  // of the content
@@ -204,6 +177,22 @@ TEST(TextSource, AControlTokenMayBeTheMarker) {
   }
   EXPECT_EQ(reasoning, "ab");
   EXPECT_EQ(content, "c");
+}
+
+TEST(Case, BL001_CharactersOfSeveralTokensComeWhole) {
+  const std::string text = "hi\xF0\x9F\x98\x80 \xE6\x97\xA5\xE6\x9C\xAC\xE8\xAA\x9E";
+  const Outcome outcome = play(text, {}, 100);
+  EXPECT_EQ(outcome.text, text);
+  EXPECT_EQ(outcome.deltas,
+            (std::vector<std::string>{"h", "i", "\xF0\x9F\x98\x80", " ", "\xE6\x97\xA5", "\xE6\x9C\xAC", "\xE8\xAA\x9E"}));
+}
+
+TEST(Case, BL002_AnAnswerCutInsideACharacterEndsInOneReplacement) {
+  for (std::int32_t max_tokens = 1; max_tokens <= 3; ++max_tokens) {
+    const Outcome outcome = play("\xF0\x9F\x98\x80", {}, max_tokens);
+    EXPECT_EQ(outcome.text, "\xEF\xBF\xBD") << max_tokens;
+    EXPECT_EQ(outcome.finish.reason, FinishReason::kLength);
+  }
 }
 
 }  // namespace

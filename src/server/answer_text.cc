@@ -13,6 +13,7 @@
 #include "api/errors.h"
 #include "api/openai_chat.h"
 #include "api/openai_completions.h"
+#include "api/prompt_tools.h"
 #include "api/reasoning_fields.h"
 #include "api/responses_request.h"
 #include "api/responses_stream.h"
@@ -85,7 +86,8 @@ std::function<Result<api::StoredItems>(const std::string&)> stored_items(Respons
 // A request on its way to a model.
 struct Arrival {
   const RouteContext& context;
-  const TextProtocol& protocol;
+  api::ErrorShape errors;
+  Result<api::ParsedRequest> (*parse)(std::string_view body, const api::ParseOptions& options);
   http::Request& request;
   ResponseWriter& writer;
   std::optional<std::size_t> missing{};  // the model that it needs and that is not loaded
@@ -95,7 +97,7 @@ struct Arrival {
 Result<Understood> understand(Arrival& arrival) {
   api::ParseOptions options{.strict = arrival.context.strict};
   if (arrival.context.responses != nullptr) options.stored = stored_items(*arrival.context.responses, arrival.request.owner);
-  LINNET_ASSIGN(api::ParsedRequest parsed, arrival.protocol.parse(arrival.request.body, options));
+  LINNET_ASSIGN(api::ParsedRequest parsed, arrival.parse(arrival.request.body, options));
   LINNET_ASSIGN(const std::size_t model, arrival.context.models->model_for(parsed.model));
   std::optional<ModelLease> engine = arrival.context.models->acquire(model);
   if (!engine) {
@@ -127,7 +129,7 @@ std::optional<Error> failure_of(const FinishEvent& finish) {
 Task<Status> accept(Arrival& arrival, std::function<Status()> work) {
   const std::optional<Error> wrong_type = check_body_type(arrival.request);
   if (wrong_type) {
-    Response response = error_response(*wrong_type, arrival.protocol.errors);
+    Response response = error_response(*wrong_type, arrival.errors);
     response.status = 415;
     co_await arrival.writer.send(std::move(response));
     co_return Status(*wrong_type);
@@ -145,7 +147,7 @@ Task<Status> accept(Arrival& arrival, std::function<Status()> work) {
   arrival.request.drop_body();
   if (!status.ok()) {
     const Error error = status.error();
-    co_await send_error(arrival.writer, error, arrival.protocol.errors);
+    co_await send_error(arrival.writer, error, arrival.errors);
   }
   co_return status;
 }
@@ -361,8 +363,35 @@ const TextProtocol kResponsesProtocol = {
     .stream = [](Head head, Parsed parsed,
                  std::int32_t) { return StreamEncoder(api::ResponsesStream(head, parsed.responses->echo)); }};
 
+const PromptQuestion kCountTokens = {.errors = api::ErrorShape::kAnthropic,
+                                     .parse = api::parse_anthropic,
+                                     .answer = [](const TextEngine& engine, const TextPrompt& prompt) -> Result<std::string> {
+                                       LINNET_ASSIGN(const auto tokens, engine.prompt_tokens(prompt));
+                                       return api::encode_token_count(static_cast<std::int32_t>(tokens.size()));
+                                     }};
+
+const PromptQuestion kTokenize = {.errors = api::ErrorShape::kOpenAi,
+                                  .parse = api::parse_tokenize,
+                                  .answer = [](const TextEngine& engine, const TextPrompt& prompt) -> Result<std::string> {
+                                    LINNET_ASSIGN(const auto tokens, engine.prompt_tokens(prompt));
+                                    return api::encode_tokens(tokens);
+                                  }};
+
+const PromptQuestion kDetokenize = {.errors = api::ErrorShape::kOpenAi,
+                                    .parse = api::parse_detokenize,
+                                    .answer = [](const TextEngine& engine, const TextPrompt& prompt) -> Result<std::string> {
+                                      return api::encode_detokenized(engine.detokenize(std::get<std::vector<TokenId>>(prompt)));
+                                    }};
+
+const PromptQuestion kApplyTemplate = {.errors = api::ErrorShape::kOpenAi,
+                                       .parse = api::parse_chat,
+                                       .answer = [](const TextEngine& engine, const TextPrompt& prompt) -> Result<std::string> {
+                                         LINNET_ASSIGN(const std::string text, engine.render(std::get<ChatPrompt>(prompt)));
+                                         return api::encode_rendered(text);
+                                       }};
+
 Task<> answer_text(const RouteContext& context, const TextProtocol& protocol, http::Request& request, ResponseWriter& writer) {
-  Arrival arrival{.context = context, .protocol = protocol, .request = request, .writer = writer};
+  Arrival arrival{.context = context, .errors = protocol.errors, .parse = protocol.parse, .request = request, .writer = writer};
   Result<Understood> understood = Error{};
   std::optional<TextStream> stream;
   std::function<Status()> submit = [&]() -> Status {
@@ -382,17 +411,17 @@ Task<> answer_text(const RouteContext& context, const TextProtocol& protocol, ht
   }
 }
 
-Task<> count_tokens(const RouteContext& context, const TextProtocol& protocol, http::Request& request, ResponseWriter& writer) {
-  Arrival arrival{.context = context, .protocol = protocol, .request = request, .writer = writer};
+Task<> answer_prompt(const RouteContext& context, const PromptQuestion& question, http::Request& request,
+                     ResponseWriter& writer) {
+  Arrival arrival{.context = context, .errors = question.errors, .parse = question.parse, .request = request, .writer = writer};
   std::string body;
-  std::function<Status()> count = [&]() -> Status {
+  std::function<Status()> answer = [&]() -> Status {
     LINNET_ASSIGN(const Understood understood, understand(arrival));
-    LINNET_ASSIGN(const auto tokens, understood.engine->prompt_tokens(understood.parsed.request.prompt));
-    body = api::encode_token_count(static_cast<std::int32_t>(tokens.size()));
+    LINNET_ASSIGN(body, question.answer(*understood.engine, understood.parsed.request.prompt));
     return {};
   };
-  const Status counted = co_await accept(arrival, std::move(count));
-  if (!counted.ok()) co_return;
+  const Status answered = co_await accept(arrival, std::move(answer));
+  if (!answered.ok()) co_return;
   Response response{.content_type = "application/json", .body = std::move(body)};
   co_await writer.send(std::move(response));
 }

@@ -33,9 +33,20 @@ extern const TextProtocol kResponsesProtocol;
 http::Task<> answer_text(const RouteContext& context, const TextProtocol& protocol, http::Request& request,
                          http::ResponseWriter& writer);
 
-// How many tokens the prompt of such a request has, in Anthropic's words.
-http::Task<> count_tokens(const RouteContext& context, const TextProtocol& protocol, http::Request& request,
-                          http::ResponseWriter& writer);
+// What is asked about a prompt alone: nothing is generated.
+struct PromptQuestion {
+  api::ErrorShape errors;
+  Result<api::ParsedRequest> (*parse)(std::string_view body, const api::ParseOptions& options);
+  Result<std::string> (*answer)(const TextEngine& engine, const TextPrompt& prompt);  // JSON
+};
+
+extern const PromptQuestion kCountTokens;  // in Anthropic's words
+extern const PromptQuestion kTokenize;
+extern const PromptQuestion kDetokenize;
+extern const PromptQuestion kApplyTemplate;  // of a chat
+
+http::Task<> answer_prompt(const RouteContext& context, const PromptQuestion& question, http::Request& request,
+                           http::ResponseWriter& writer);
 
 http::Response error_response(const Error& error, api::ErrorShape shape = api::ErrorShape::kOpenAi);
 

@@ -64,6 +64,30 @@ TEST(Case, BL010_AssistantToolCallWithoutContentIsTheSame) {
   EXPECT_EQ(messages(0), messages(1));
 }
 
+TEST(Case, BL014_ALateSystemMessageIsTheSameOnAllApis) {
+  Served served;
+  served.engine().script({kStop});
+  const std::string turns =
+      R"([{"role":"system","content":"You are terse."},{"role":"user","content":"Hi"},{"role":"assistant","content":"Hello."},)"
+      R"({"role":"system","content":"Answer only BLUE."},{"role":"user","content":"Sky colour?"}])";
+  const std::pair<const char*, std::string> requests[] = {
+      {kChat, "messages"}, {"/v1/messages", "messages"}, {"/v1/responses", "input"}};
+  for (const auto& [path, field] : requests) {
+    const Reply reply = ask(served, path, "{\"" + field + "\":" + turns + "}");
+    EXPECT_EQ(reply.status, 200) << path << reply.body;
+  }
+  const auto prompt = [&](std::size_t i) { return std::get<ChatPrompt>(served.engine().answer(i)->request().prompt); };
+  EXPECT_EQ(prompt(0).messages_json, turns);
+  ASSERT_EQ(prompt(0).fallback_messages_json.size(), 2U);
+  EXPECT_EQ(prompt(0).fallback_messages_json[0],
+            R"([{"role":"system","content":"You are terse.\n\nAnswer only BLUE."},{"role":"user","content":"Hi"},)"
+            R"({"role":"assistant","content":"Hello."},{"role":"user","content":"Sky colour?"}])");
+  for (std::size_t i = 1; i < 3; ++i) {
+    EXPECT_EQ(prompt(i).messages_json, prompt(0).messages_json) << i;
+    EXPECT_EQ(prompt(i).fallback_messages_json, prompt(0).fallback_messages_json) << i;
+  }
+}
+
 TEST(Case, BL016_ATemplatesOwnWordsReachTheClient) {
   Served served;
   served.engine().refuse(Error{ErrorCode::kInvalidArgument, "roles must alternate", "messages"});
@@ -146,6 +170,9 @@ TEST(Case, BL091_UnpairedSurrogate) {
   const Served served;
   expect_error(ask(served, kChat, R"({"messages":[{"role":"user","content":"emoji \ud83d"}]})"), 400, nullptr, "chat");
   expect_error(ask(served, "/v1/completions", R"({"prompt":"emoji \ud83d"})"), 400, nullptr, "completions");
+  const Reply messages = ask(served, "/v1/messages", R"({"messages":[{"role":"user","content":"emoji \ud83d"}]})");
+  EXPECT_EQ(messages.status, 400);
+  EXPECT_EQ(nlohmann::json::parse(messages.body)["error"]["type"], "invalid_request_error");
 }
 
 TEST(Case, BL092_InvalidUtf8IsNotRepeated) {

@@ -103,12 +103,19 @@ http::Router make_router(const RouteContext& context) {
       return answer_text(context, kAnthropicProtocol, request, writer);
     });
     router.add("POST", prefix + "/messages/count_tokens", [context](http::Request& request, ResponseWriter& writer) {
-      return count_tokens(context, kAnthropicProtocol, request, writer);
+      return answer_prompt(context, kCountTokens, request, writer);
     });
     router.add("POST", prefix + "/responses", [context](http::Request& request, ResponseWriter& writer) {
       return answer_text(context, kResponsesProtocol, request, writer);
     });
     add_response_routes(router, context, prefix);
+    const std::pair<const char*, const PromptQuestion*> questions[] = {
+        {"/tokenize", &kTokenize}, {"/detokenize", &kDetokenize}, {"/apply-template", &kApplyTemplate}};
+    for (const auto& [path, question] : questions) {
+      router.add("POST", prefix + path, [context, question = question](http::Request& request, ResponseWriter& writer) {
+        return answer_prompt(context, *question, request, writer);
+      });
+    }
   }
   add_debug_routes(router, context);
   return router;

@@ -29,8 +29,8 @@ struct RouteContext {
 };
 
 // GET /health, /v1/models, /v1/models/{id}; POST /v1/models/{id}/load and .../unload, /v1/chat/completions, /v1/completions,
-// /v1/messages, /v1/messages/count_tokens, /v1/responses; GET and DELETE /v1/responses/{id}; all but the first also without /v1.
-// All behind RouteContext::prefix.
+// /v1/messages, /v1/messages/count_tokens, /v1/responses, /tokenize, /detokenize, /apply-template; GET and DELETE
+// /v1/responses/{id}; all but the first also without /v1. All behind RouteContext::prefix.
 http::Router make_router(const RouteContext& context);
 
 // Server options whose errors and ids are those of the API; /health is open to all; the rest as their defaults.
