@@ -73,4 +73,16 @@ Status apply_reasoning(const ModelCard& model, ParsedRequest& parsed) {
   return {};
 }
 
+Status apply_template_defaults(const std::string& args, ParsedRequest& parsed) {
+  auto* prompt = std::get_if<ChatPrompt>(&parsed.request.prompt);
+  if (args.empty() || prompt == nullptr) return {};
+  LINNET_ASSIGN(Json merged, read_json(args));
+  if (!prompt->template_args_json.empty()) {
+    LINNET_ASSIGN(const Json asked, read_json(prompt->template_args_json));
+    merged.update(asked);
+  }
+  prompt->template_args_json = merged.dump();
+  return {};
+}
+
 }  // namespace linnet::api

@@ -1,6 +1,8 @@
 // The fields that say how much a model thinks, and where its thoughts go.
 #pragma once
 
+#include <string>
+
 #include "api/object_reader.h"
 #include "api/parsed_request.h"
 #include "linnet/status.h"
@@ -16,5 +18,8 @@ Status read_effort(ObjectReader& reader, const char* name, ReasoningWish& wish);
 // Sets the template's switches for what `parsed` wishes. Errors: kUnsupported, naming the field, for a wish that this model
 // cannot be held to.
 Status apply_reasoning(const ModelCard& model, ParsedRequest& parsed);
+
+// Adds the variables of `args`, a JSON object or nothing, that the request has not set. After apply_reasoning().
+Status apply_template_defaults(const std::string& args, ParsedRequest& parsed);
 
 }  // namespace linnet::api

@@ -73,5 +73,20 @@ TEST(ReasoningFields, WhatAModelIsHeldTo) {
   }
 }
 
+TEST(ReasoningFields, RequestsOverrideTheServersVariables) {
+  ParsedRequest parsed;
+  parsed.request.prompt = ChatPrompt{.template_args_json = R"({"b":3,"c":4})"};
+  ASSERT_TRUE(apply_template_defaults(R"({"a":1,"b":2})", parsed).ok());
+  EXPECT_EQ(std::get<ChatPrompt>(parsed.request.prompt).template_args_json, R"({"a":1,"b":3,"c":4})");
+  ParsedRequest plain;
+  plain.request.prompt = ChatPrompt{};
+  ASSERT_TRUE(apply_template_defaults("", plain).ok());
+  EXPECT_EQ(std::get<ChatPrompt>(plain.request.prompt).template_args_json, "");
+  ParsedRequest text;
+  text.request.prompt = std::string("x");
+  ASSERT_TRUE(apply_template_defaults(R"({"a":1})", text).ok());
+  EXPECT_EQ(std::get<std::string>(text.request.prompt), "x");
+}
+
 }  // namespace
 }  // namespace linnet::api

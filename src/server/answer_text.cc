@@ -105,6 +105,7 @@ Result<Understood> understand(Arrival& arrival) {
     return Error{ErrorCode::kUnavailable, "the model is not loaded", "model"};
   }
   LINNET_RETURN_IF_ERROR(api::apply_reasoning((*engine)->model(), parsed));
+  LINNET_RETURN_IF_ERROR(api::apply_template_defaults(arrival.context.template_args, parsed));
   return Understood{std::move(parsed), *std::move(engine)};
 }
 

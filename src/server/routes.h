@@ -22,6 +22,7 @@ struct RouteContext {
   const Clock* clock = nullptr;
   ResponseStore* responses = nullptr;  // null: none are kept
   bool strict = false;                 // unknown request fields are 400 instead of a header
+  std::string template_args{};         // variables of chat templates that requests may override, a JSON object; empty: none
   std::string prefix{};                // before every path: "/llm"; empty: none
   bool debug = false;                  // /debug/...: only where nobody but the operator can ask
   // A stream without news for so long gets a comment, so that nobody on the way thinks it dead.

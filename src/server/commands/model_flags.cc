@@ -19,35 +19,49 @@ std::function<void(const T&)> into(std::optional<T>& target) {
   return [&target](const T& value) { target = value; };
 }
 
-// Flags of features that do not exist yet: refused by name, rather than as unknown.
-constexpr const char* kNotOffered[] = {"--adapter,--adapter-path",
-                                       "--draft-tokens,--num-draft-tokens",
-                                       "--draft-model",
-                                       "--tool-parser",
-                                       "--reasoning,--thinking",
-                                       "--chat-template-args",
-                                       "--prompt-cache,--prompt-cache-bytes",
-                                       "--ssd-cache",
-                                       "--ssd-cache-max",
-                                       "--ssd-demote-idle",
-                                       "--checkpoint-every,--generation-checkpoint",
-                                       "--compat",
-                                       "--move-volatile-line"};
+constexpr const char* kNotYet = "is not offered yet";
 
-void refuse_unoffered(CLI::App& app) {
-  for (const char* names : kNotOffered) {
-    const auto refuse = [name = std::string(names, std::strcspn(names, ","))](const std::vector<std::string>&) {
-      throw CLI::ValidationError(name, "is not offered yet");
+// Flags that are known and refused: by name and with the reason, rather than as unknown.
+struct RefusedFlag {
+  const char* names;
+  const char* reason;
+};
+
+constexpr RefusedFlag kRefused[] = {
+    {"--adapter,--adapter-path", kNotYet},
+    {"--draft-tokens,--num-draft-tokens", kNotYet},
+    {"--draft-model", kNotYet},
+    {"--tool-parser", kNotYet},
+    {"--prompt-cache,--prompt-cache-bytes", kNotYet},
+    {"--ssd-cache", kNotYet},
+    {"--ssd-cache-max", kNotYet},
+    {"--ssd-demote-idle", kNotYet},
+    {"--checkpoint-every,--generation-checkpoint", kNotYet},
+    {"--compat", kNotYet},
+    {"--move-volatile-line", kNotYet},
+    // of mlx_lm.server
+    {"--prompt-concurrency", "has no meaning here: prompts are prefilled side by side as --max-rows and --max-gap-ms allow"},
+    {"--prefill-step-size", "has no meaning here: chunks are as long as --max-gap-ms allows"},
+    {"--prompt-cache-size", "has no meaning here: prefixes will be bounded by their bytes"},
+    {"--pipeline", "has no meaning here: one host runs the whole model"},
+    {"--use-default-chat-template", "is not offered: name a template with --chat-template FILE"},
+};
+
+void refuse(CLI::App& app) {
+  for (const auto& [names, reason] : kRefused) {
+    const auto fail = [name = std::string(names, std::strcspn(names, ",")), reason = reason](const std::vector<std::string>&) {
+      throw CLI::ValidationError(name, reason);
     };
-    app.add_option_function<std::vector<std::string>>(names, refuse)->expected(0, 1)->group("");  // not in the help
+    app.add_option_function<std::vector<std::string>>(names, fail)->expected(0, 1)->group("");  // not in the help
   }
+  app.add_flag("--trust-remote-code")->group("");  // no code of a model's is ever run
 }
 
 }  // namespace
 
 void add_model_flags(CLI::App& app, ModelFlags& flags) {
   LoadOptions& options = flags.options;
-  refuse_unoffered(app);
+  refuse(app);
   app.add_option("MODEL,--model", flags.model,
                  "A path (.gguf or folder), a name of `linnet ls` or an unambiguous part of one, demo, demo-gemma")
       ->required();

@@ -18,6 +18,7 @@
 #include "server/commands/model_flags.h"
 #include "server/commands/served_models.h"
 #include "server/commands/server_flags.h"
+#include "server/commands/template_flags.h"
 #include "server/model_loader.h"
 #include "server/model_set.h"
 #include "server/routes.h"
@@ -29,6 +30,7 @@ struct ServeFlags {
   ModelFlags model;
   ServedModelFlags models;
   ServerFlags server;
+  TemplateFlags chat_template;
   bool strict = false;
   std::string responses;  // a file, or off; empty: in the cache folder
 };
@@ -61,12 +63,14 @@ Status serve(const ServeFlags& flags) {
     LINNET_ASSIGN(const std::filesystem::path file, response_file(flags.responses));
     LINNET_ASSIGN(responses, ResponseStore::open(file, clock));
   }
+  LINNET_ASSIGN(const std::string args, template_args(flags.chat_template));
   const RouteContext context{.models = &models,
                              .loader = &loader,
                              .ids = &ids,
                              .clock = &clock,
                              .responses = responses.get(),
                              .strict = flags.strict,
+                             .template_args = args,
                              .prefix = flags.server.prefix,
                              .debug = is_private(flags.server)};
   http::ServerOptions server_options = make_server_options(context);
@@ -89,6 +93,7 @@ void add_serve_command(CLI::App& root, RunCommand& run) {
   add_model_flags(*app, flags->model);
   add_served_model_flags(*app, flags->models);
   add_server_flags(*app, flags->server);
+  add_template_flags(*app, flags->chat_template);
   app->add_option("--responses", flags->responses, "Where /v1/responses keeps its answers, a file; off: nowhere")
       ->envname("LINNET_RESPONSES");
   app->add_flag("--strict", flags->strict, "Unknown request fields are an error")->envname("LINNET_STRICT");
