@@ -1,6 +1,7 @@
 // The engine in text: a loaded model with its tokenizer, chat template and engine.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -15,6 +16,7 @@
 #include "linnet/engine.h"
 #include "linnet/ids.h"
 #include "linnet/options.h"
+#include "linnet/request.h"
 #include "linnet/sampling.h"
 #include "linnet/status.h"
 
@@ -41,15 +43,39 @@ struct TextRequest {
   bool ignore_eos = false;        // end tokens do not end the answer
   std::int32_t priority = 0;
   bool split_reasoning = true;  // false: reasoning and its markers stay in the content
-  std::string trace_id{};       // as Request's
+  std::int32_t choices = 1;     // answers to the same prompt; submit_choices()
+  std::vector<LogitBias> logit_bias;
+  std::optional<GrammarSource> grammar;                 // what the answer must look like
+  std::optional<std::chrono::milliseconds> time_limit;  // from submission
+  std::string trace_id{};                               // as Request's
 };
 
 // Which part of an answer a text belongs to.
 enum class TextChannel { kContent, kReasoning };
 
+// A token; special ones by their names.
+struct TextLogprob {
+  std::string text;   // valid UTF-8: U+FFFD for what is no whole character
+  std::string bytes;  // exactly
+  float logprob = 0;
+
+  bool operator==(const TextLogprob&) const = default;
+};
+
+// A generated token and the most likely ones in its place.
+struct TextLogprobs {
+  TextLogprob token;
+  std::vector<TextLogprob> top;
+
+  bool operator==(const TextLogprobs&) const = default;
+};
+
 struct TextDelta {
-  std::string text;  // valid UTF-8, never empty
+  std::string text;  // valid UTF-8, not empty unless there are logprobs
   TextChannel channel = TextChannel::kContent;
+  // If they were asked for: of the tokens whose text begins within this delta, and of those without text before them. Tokens
+  // whose text begins within a stop string are left out.
+  std::vector<TextLogprobs> logprobs{};
 
   bool operator==(const TextDelta&) const = default;
 };
@@ -86,8 +112,9 @@ class TextStream {
 // A whole answer.
 struct TextAnswer {
   std::string content;
-  std::string reasoning;  // empty unless the model's answers have a reasoning part and split_reasoning is true
-  FinishEvent finish;     // without an error
+  std::string reasoning;                 // empty unless the model's answers have a reasoning part and split_reasoning is true
+  FinishEvent finish;                    // without an error
+  std::vector<TextLogprobs> logprobs{};  // of all tokens, if they were asked for
 
   bool operator==(const TextAnswer&) const = default;
 };
@@ -123,7 +150,9 @@ class TextEngine {
 
   virtual const ModelCard& model() const = 0;
   // Renders, tokenizes and submits. Errors: those of Engine::submit; kInvalidArgument with the template's own words.
-  virtual Result<TextStream> submit(TextRequest request) = 0;
+  Result<TextStream> submit(TextRequest request);  // one answer
+  // TextRequest::choices of them; the first is what submit() would give. The prompt is computed once.
+  virtual Result<std::vector<TextStream>> submit_choices(TextRequest request) = 0;
   // The same in tokens, as the engine itself takes and gives them: no template, no text, no defaults for sampling. Errors: those
   // of Engine::submit.
   virtual Result<RequestHandle> submit_tokens(Request request) = 0;

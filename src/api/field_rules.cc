@@ -8,7 +8,7 @@ namespace linnet::api {
 namespace {
 
 // What a field may hold without changing the answer; null always may.
-enum class Neutral { kNothing, kFalse, kTrue, kZero, kOne, kZeroOrOne, kEmpty, kNone, kNoneOrAuto, kTextFormat, kTextModality };
+enum class Neutral { kNothing, kFalse, kTrue, kZero, kOne, kEmpty, kNone, kNoneOrAuto, kTextModality };
 
 struct Unsupported {
   std::string_view name;
@@ -16,43 +16,25 @@ struct Unsupported {
 };
 
 constexpr Unsupported kUnsupported[] = {
-    // several answers, logprobs
-    {"n", Neutral::kOne},
+    // several answers, logprobs of the prompt
     {"best_of", Neutral::kOne},
     {"use_beam_search", Neutral::kFalse},
-    {"logprobs", Neutral::kFalse},
-    {"top_logprobs", Neutral::kZero},
     {"prompt_logprobs", Neutral::kNothing},
     // sampling
-    {"logit_bias", Neutral::kEmpty},
-    {"presence_penalty", Neutral::kZero},
-    {"frequency_penalty", Neutral::kZero},
-    {"repetition_penalty", Neutral::kZeroOrOne},
-    {"repeat_penalty", Neutral::kZeroOrOne},
-    {"xtc_probability", Neutral::kZero},
     {"typical_p", Neutral::kOne},
     {"top_a", Neutral::kZero},
     {"mirostat", Neutral::kZero},
     {"dry_multiplier", Neutral::kZero},
-    {"min_tokens", Neutral::kZero},
     {"stop_token_ids", Neutral::kEmpty},
     {"bad_words", Neutral::kEmpty},
     {"allowed_token_ids", Neutral::kEmpty},
     {"include_stop_str_in_output", Neutral::kFalse},
     {"skip_special_tokens", Neutral::kTrue},
-    // tools, structure
+    // tools
     {"tools", Neutral::kEmpty},
     {"tool_choice", Neutral::kNoneOrAuto},
     {"functions", Neutral::kEmpty},
     {"function_call", Neutral::kNoneOrAuto},
-    {"response_format", Neutral::kTextFormat},
-    {"structured_outputs", Neutral::kNothing},
-    {"guided_json", Neutral::kNothing},
-    {"guided_regex", Neutral::kNothing},
-    {"guided_choice", Neutral::kNothing},
-    {"guided_grammar", Neutral::kNothing},
-    {"grammar", Neutral::kEmpty},
-    {"json_schema", Neutral::kNothing},
     // what the prompt and the answer are
     {"echo", Neutral::kFalse},
     {"suffix", Neutral::kEmpty},
@@ -85,8 +67,6 @@ constexpr std::string_view kWithoutEffect[] = {
     "cache_prompt",
     "parallel_tool_calls",
     "prediction",
-    "repetition_context_size",
-    "xtc_threshold",
     "draft_model",
     "num_draft_tokens",
     "betas",
@@ -115,16 +95,12 @@ bool is_neutral(const Json& value, Neutral neutral) {
       return equals_number(value, 0);
     case Neutral::kOne:
       return equals_number(value, 1);
-    case Neutral::kZeroOrOne:
-      return equals_number(value, 0) || equals_number(value, 1);
     case Neutral::kEmpty:
       return is_empty(value);
     case Neutral::kNone:
       return equals_word(value, "none");
     case Neutral::kNoneOrAuto:
       return equals_word(value, "none") || equals_word(value, "auto");
-    case Neutral::kTextFormat:
-      return value.is_object() && value.size() == 1 && value.contains("type") && equals_word(value["type"], "text");
     case Neutral::kTextModality:
       return value.is_array() && value.size() == 1 && equals_word(value[0], "text");
   }
@@ -143,16 +119,12 @@ std::string_view describe(Neutral neutral) {
       return "leave it out or send 0";
     case Neutral::kOne:
       return "leave it out or send 1";
-    case Neutral::kZeroOrOne:
-      return "leave it out or send 1";
     case Neutral::kEmpty:
       return "leave it out or send it empty";
     case Neutral::kNone:
       return "leave it out or send \"none\"";
     case Neutral::kNoneOrAuto:
       return "leave it out or send \"none\"";
-    case Neutral::kTextFormat:
-      return "leave it out or send {\"type\":\"text\"}";
     case Neutral::kTextModality:
       return "leave it out or send [\"text\"]";
   }

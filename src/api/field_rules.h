@@ -7,7 +7,7 @@
 namespace linnet::api {
 
 // Error (kUnsupported) for the first field that would change the answer in a way that is not offered; a value that changes
-// nothing (n = 1, a penalty of 0) is accepted. Fields without effect are accepted whatever they hold. What `reader`
+// nothing (best_of = 1, no tools) is accepted. Fields without effect are accepted whatever they hold. What `reader`
 // knows already is its protocol's own affair. Afterwards it knows them all.
 Status check_field_rules(ObjectReader& reader);
 

@@ -1,6 +1,12 @@
 #include "api/json_text.h"
 
+#include <charconv>
+#include <cmath>
 #include <cstddef>
+#include <iterator>
+#include <system_error>
+
+#include "base/check.h"
 
 namespace linnet::api {
 namespace {
@@ -51,6 +57,22 @@ void append_json_text(std::string& out, std::string_view utf8) {
     plain = i + 1;
   }
   out.append(utf8, plain, utf8.size() - plain);
+}
+
+void append_json_integer(std::string& out, std::int64_t value) {
+  char digits[24];
+  const auto [end, error] = std::to_chars(std::begin(digits), std::end(digits), value);
+  CHECK(error == std::errc());
+  out.append(digits, end);
+}
+
+void append_json_number(std::string& out, float value) {
+  constexpr float kInstead = 9999;
+  char digits[32];
+  const float finite = std::isfinite(value) ? value : std::copysign(kInstead, value);
+  const auto [end, error] = std::to_chars(std::begin(digits), std::end(digits), finite);
+  CHECK(error == std::errc());
+  out.append(digits, end);
 }
 
 std::string json_string(std::string_view utf8) {

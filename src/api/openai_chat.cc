@@ -5,7 +5,9 @@
 
 #include "api/chat_messages.h"
 #include "api/json_text.h"
+#include "api/openai_logprobs.h"
 #include "api/request_body.h"
+#include "api/sampling_fields.h"
 
 namespace linnet::api {
 
@@ -14,6 +16,7 @@ Result<ParsedRequest> parse_chat(std::string_view body, const ParseOptions& opti
   ObjectReader reader(json, {});
   ParsedRequest parsed;
   LINNET_RETURN_IF_ERROR(read_common_fields(reader, parsed));
+  LINNET_RETURN_IF_ERROR(read_chat_logprobs(reader, parsed.request.sampling));
   ChatPrompt prompt;
   const Json* messages = reader.find("messages");
   if (messages == nullptr) {
@@ -29,24 +32,35 @@ Result<ParsedRequest> parse_chat(std::string_view body, const ParseOptions& opti
   return parsed;
 }
 
-std::string encode_chat_reply(const ReplyHead& head, std::string_view text, const FinishEvent& finish) {
+std::string encode_chat_reply(const ReplyHead& head, const ReplyOptions& options, std::span<const TextAnswer> answers) {
   std::string reply = encode_head(head, "chat.completion");
-  reply += "{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":\"";
-  append_json_text(reply, text);
-  reply += "\",\"refusal\":null},\"logprobs\":null,\"finish_reason\":\"";
-  reply.append(finish_reason_name(finish.reason)).append("\"}],\"usage\":").append(encode_usage(finish.usage));
-  return reply += '}';
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const TextAnswer& answer = answers[i];
+    reply += i == 0 ? "{\"index\":" : ",{\"index\":";
+    append_json_integer(reply, static_cast<std::int64_t>(i));
+    reply += R"(,"message":{"role":"assistant","content":")";
+    append_json_text(reply, answer.content);
+    reply += R"(","refusal":null},"logprobs":)";
+    if (options.logprobs) {
+      std::size_t offset = 0;
+      append_chat_logprobs(reply, answer.logprobs, offset);
+    } else {
+      reply += "null";
+    }
+    reply.append(R"(,"finish_reason":")").append(finish_reason_name(answer.finish.reason)).append("\"}");
+  }
+  return reply.append("],\"usage\":").append(encode_usage(total_usage(answers))).append("}");
 }
 
-OpenAiStream chat_stream(const ReplyHead& head, bool include_usage) {
+OpenAiStream chat_stream(const ReplyHead& head, const ReplyOptions& options) {
   return OpenAiStream({
       .head = encode_head(head, "chat.completion.chunk"),
-      .opening = R"({"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null})",
-      .delta_begin = R"({"index":0,"delta":{"content":")",
-      .delta_end = R"("},"logprobs":null,"finish_reason":null})",
-      .finish_begin = R"({"index":0,"delta":{},"logprobs":null,"finish_reason":")",
-      .finish_end = R"("})",
-      .include_usage = include_usage,
+      .opening = R"(,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null})",
+      .delta_begin = R"(,"delta":{"content":")",
+      .delta_end = R"("},"logprobs":)",
+      .finish_begin = R"(,"delta":{},"logprobs":null,"finish_reason":")",
+      .append_logprobs = append_chat_logprobs,
+      .options = options,
   });
 }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <random>
 
@@ -32,6 +33,33 @@ TEST(OpenAiChat, ReadsEveryField) {
   EXPECT_EQ(prompt.template_args_json, R"({"enable_thinking":false})");
   EXPECT_EQ(prompt.tools_json, "");
   EXPECT_TRUE(prompt.add_generation_prompt);
+}
+
+TEST(OpenAiChat, ReadsWhatBelongsToARow) {
+  const auto parsed = parse(
+      R"("n":3,"logprobs":true,"top_logprobs":4,"logit_bias":{"5":-100,"7":1.5},"presence_penalty":0.5,"frequency_penalty":-1,)"
+      R"("repetition_penalty":1.25,"repetition_context_size":0,"presence_context_size":10,"frequency_context_size":20,)"
+      R"("xtc_probability":0.5,"xtc_threshold":0.25,"min_tokens":3,"timeout_ms":1500,)");
+  ASSERT_TRUE(parsed.ok()) << parsed.error().message;
+  const TextRequest& request = parsed->request;
+  EXPECT_EQ(request.choices, 3);
+  EXPECT_EQ(request.logit_bias, (std::vector<LogitBias>{{TokenId{5}, -100}, {TokenId{7}, 1.5F}}));
+  EXPECT_EQ(request.time_limit, std::chrono::milliseconds(1500));
+  EXPECT_EQ(request.sampling, (SamplingOverrides{.xtc_probability = 0.5F,
+                                                 .xtc_threshold = 0.25F,
+                                                 .repetition_penalty = 1.25F,
+                                                 .repetition_context = 0,
+                                                 .presence_penalty = 0.5F,
+                                                 .frequency_penalty = -1.0F,
+                                                 .presence_context = 10,
+                                                 .frequency_context = 20,
+                                                 .min_tokens = 3,
+                                                 .logprobs = 4}));
+  EXPECT_EQ(parse(R"("repetition_penalty":0,)")->request.sampling.repetition_penalty, 1.0F) << "off";
+  EXPECT_EQ(parse(R"("repeat_penalty":1.5,)")->request.sampling.repetition_penalty, 1.5F);
+  EXPECT_EQ(parse(R"("logprobs":true,)")->request.sampling.logprobs, 0);
+  EXPECT_EQ(parse(R"("logprobs":false,"top_logprobs":0,)")->request.sampling.logprobs, std::nullopt);
+  EXPECT_EQ(parse(R"("top_logprobs":-1,)")->request.sampling.logprobs, std::nullopt);
 }
 
 TEST(OpenAiChat, AbsentAndNullLeaveEverythingOpen) {
@@ -83,6 +111,25 @@ TEST(OpenAiChat, WrongValuesNameTheFieldAndWhatIsAllowed) {
       {R"("priority":"high",)", "priority", "an integer"},
       {R"("model":5,)", "model", "a string"},
       {R"("chat_template_kwargs":[],)", "chat_template_kwargs", "an object"},
+      {R"("n":0,)", "n", "from 1 to 128, not 0"},
+      {R"("n":"x",)", "n", "an integer"},
+      {R"("logprobs":5,)", "logprobs", "true or false, not 5"},
+      {R"("logprobs":true,"top_logprobs":21,)", "top_logprobs", "from -1 to 20, not 21"},
+      {R"("top_logprobs":2,)", "top_logprobs", "send logprobs: true"},
+      {R"("logit_bias":[],)", "logit_bias", "an object from token ids to numbers"},
+      {R"("logit_bias":{"x":1},)", "logit_bias", "\"x\" is no token id"},
+      {R"("logit_bias":{"-5":1},)", "logit_bias", "no token id"},
+      {R"("logit_bias":{"5":101},)", "logit_bias.5", "from -100 to 100, not 101"},
+      {R"("logit_bias":{"5":null},)", "logit_bias.5", "not null"},
+      {R"("presence_penalty":"a",)", "presence_penalty", "not \"a\""},
+      {R"("frequency_penalty":101,)", "frequency_penalty", "not 101"},
+      {R"("repetition_penalty":-1,)", "repetition_penalty", "not -1"},
+      {R"("repetition_penalty":0.001,)", "repetition_penalty", "0 (off) or from 0.01"},
+      {R"("repetition_context_size":-1,)", "repetition_context_size", "not -1"},
+      {R"("xtc_probability":1.5,)", "xtc_probability", "not 1.5"},
+      {R"("xtc_threshold":0.6,)", "xtc_threshold", "not 0.6"},
+      {R"("min_tokens":-1,)", "min_tokens", "not -1"},
+      {R"("timeout_ms":0,)", "timeout_ms", "from 1"},
   };
   for (const Row& row : rows) {
     const auto parsed = parse(row.fields);
@@ -95,27 +142,15 @@ TEST(OpenAiChat, WrongValuesNameTheFieldAndWhatIsAllowed) {
 
 TEST(OpenAiChat, WhatIsNotOfferedIsNamed) {
   const std::pair<const char*, const char*> rows[] = {
-      {"n", "2"},
-      {"n", "\"x\""},
-      {"logprobs", "true"},
-      {"top_logprobs", "2"},
-      {"logit_bias", R"({"5":1})"},
-      {"presence_penalty", "0.5"},
-      {"frequency_penalty", "-1"},
-      {"repetition_penalty", "1.1"},
       {"tools", R"([{"type":"function"}])"},
       {"tool_choice", "\"required\""},
       {"tool_choice", R"({"type":"function"})"},
-      {"response_format", R"({"type":"json_object"})"},
       {"echo", "true"},
       {"suffix", "\"x\""},
       {"best_of", "2"},
-      {"xtc_probability", "1"},
-      {"min_tokens", "3"},
       {"functions", "[{}]"},
       {"continue_final_message", "true"},
       {"modalities", R"(["text","audio"])"},
-      {"guided_json", "{}"},
       {"adapters", "\"x\""},
   };
   for (const auto& [name, value] : rows) {

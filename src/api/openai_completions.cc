@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "api/json_text.h"
+#include "api/openai_logprobs.h"
 #include "api/request_body.h"
+#include "api/sampling_fields.h"
 
 namespace linnet::api {
 namespace {
@@ -54,29 +56,41 @@ Result<ParsedRequest> parse_completion(std::string_view body, const ParseOptions
   ObjectReader reader(json, {});
   ParsedRequest parsed;
   LINNET_RETURN_IF_ERROR(read_common_fields(reader, parsed));
+  LINNET_RETURN_IF_ERROR(read_completion_logprobs(reader, parsed.request.sampling));
   LINNET_ASSIGN(parsed.request.prompt, read_prompt(reader.find("prompt")));
   LINNET_RETURN_IF_ERROR(settle_unknown_fields(reader, options, parsed));
   return parsed;
 }
 
-std::string encode_completion_reply(const ReplyHead& head, std::string_view text, const FinishEvent& finish) {
+std::string encode_completion_reply(const ReplyHead& head, const ReplyOptions& options, std::span<const TextAnswer> answers) {
   std::string reply = encode_head(head, "text_completion");
-  reply += "{\"index\":0,\"text\":\"";
-  append_json_text(reply, text);
-  reply += "\",\"logprobs\":null,\"finish_reason\":\"";
-  reply.append(finish_reason_name(finish.reason)).append("\"}],\"usage\":").append(encode_usage(finish.usage));
-  return reply += '}';
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const TextAnswer& answer = answers[i];
+    reply += i == 0 ? "{\"index\":" : ",{\"index\":";
+    append_json_integer(reply, static_cast<std::int64_t>(i));
+    reply += ",\"text\":\"";
+    append_json_text(reply, answer.content);
+    reply += R"(","logprobs":)";
+    if (options.logprobs) {
+      std::size_t offset = 0;
+      append_completion_logprobs(reply, answer.logprobs, offset);
+    } else {
+      reply += "null";
+    }
+    reply.append(R"(,"finish_reason":")").append(finish_reason_name(answer.finish.reason)).append("\"}");
+  }
+  return reply.append("],\"usage\":").append(encode_usage(total_usage(answers))).append("}");
 }
 
-OpenAiStream completion_stream(const ReplyHead& head, bool include_usage) {
+OpenAiStream completion_stream(const ReplyHead& head, const ReplyOptions& options) {
   return OpenAiStream({
       .head = encode_head(head, "text_completion"),
       .opening = {},
-      .delta_begin = R"({"index":0,"text":")",
-      .delta_end = R"(","logprobs":null,"finish_reason":null})",
-      .finish_begin = R"({"index":0,"text":"","logprobs":null,"finish_reason":")",
-      .finish_end = R"("})",
-      .include_usage = include_usage,
+      .delta_begin = R"(,"text":")",
+      .delta_end = R"(","logprobs":)",
+      .finish_begin = R"(,"text":"","logprobs":null,"finish_reason":")",
+      .append_logprobs = append_completion_logprobs,
+      .options = options,
   });
 }
 

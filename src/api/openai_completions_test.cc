@@ -45,6 +45,17 @@ TEST(OpenAiCompletions, WrongPromptsNameTheField) {
   }
 }
 
+TEST(OpenAiCompletions, LogprobsAreANumber) {
+  const auto logprobs = [](const std::string& value) {
+    return parse_completion("{\"prompt\":\"a\",\"logprobs\":" + value + "}", {});
+  };
+  EXPECT_EQ(logprobs("5")->request.sampling.logprobs, 5);
+  EXPECT_EQ(logprobs("0")->request.sampling.logprobs, 0);
+  EXPECT_EQ(logprobs("true")->request.sampling.logprobs, 0);
+  EXPECT_EQ(logprobs("false")->request.sampling.logprobs, std::nullopt);
+  EXPECT_EQ(logprobs("21").error().param, "logprobs");
+}
+
 TEST(OpenAiCompletions, SharesTheFieldsOfChat) {
   const auto parsed = parse_completion(R"({"prompt":"a","max_tokens":3,"temperature":0,"foo":1})", {});
   ASSERT_TRUE(parsed.ok());

@@ -16,6 +16,8 @@ const ReplyHead kHead{.id = "chatcmpl-1", .created = 5, .model = "m\"x"};
 const FinishEvent kFinish{
     .reason = FinishReason::kLength, .usage = {.prompt_tokens = 7, .cached_tokens = 3, .completion_tokens = 2}, .error = {}};
 
+std::vector<TextAnswer> answers_of(const std::string& text) { return {{.content = text, .finish = kFinish}}; }
+
 // The JSON of each "data:" event.
 std::vector<std::string> events(const std::string& bytes) {
   std::vector<std::string> found;
@@ -33,16 +35,16 @@ std::string streamed(OpenAiStream stream, const std::vector<std::string>& deltas
   std::string bytes;
   stream.begin();
   for (const std::string& text : deltas) {
-    stream.delta(text);
+    stream.delta(0, {.text = text});
     bytes += stream.take();
   }
-  stream.finish(kFinish);
+  stream.finish(0, kFinish);
   return bytes + stream.take();
 }
 
 TEST(OpenAiStream, ChatBytes) {
   const std::string head = R"({"id":"chatcmpl-1","object":"chat.completion.chunk","created":5,"model":"m\"x","choices":[)";
-  const auto chunks = events(streamed(chat_stream(kHead, false), {"a\nb", "é"}));
+  const auto chunks = events(streamed(chat_stream(kHead, {}), {"a\nb", "é"}));
   ASSERT_EQ(chunks.size(), 5U);
   EXPECT_EQ(chunks[0], head + R"({"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}]})");
   EXPECT_EQ(chunks[1], head + R"({"index":0,"delta":{"content":"a\nb"},"logprobs":null,"finish_reason":null}]})");
@@ -52,7 +54,7 @@ TEST(OpenAiStream, ChatBytes) {
 }
 
 TEST(OpenAiStream, UsageComesLastIfAskedFor) {
-  const auto chunks = events(streamed(chat_stream(kHead, true), {"a"}));
+  const auto chunks = events(streamed(chat_stream(kHead, {.include_usage = true}), {"a"}));
   ASSERT_EQ(chunks.size(), 5U);
   for (std::size_t i = 0; i < 3; ++i) EXPECT_TRUE(nlohmann::json::parse(chunks[i])["usage"].is_null()) << i;
   const auto last = nlohmann::json::parse(chunks[3]);
@@ -63,7 +65,7 @@ TEST(OpenAiStream, UsageComesLastIfAskedFor) {
 }
 
 TEST(OpenAiStream, CompletionBytes) {
-  const auto chunks = events(streamed(completion_stream(kHead, false), {"a"}));
+  const auto chunks = events(streamed(completion_stream(kHead, {}), {"a"}));
   const std::string head = R"({"id":"chatcmpl-1","object":"text_completion","created":5,"model":"m\"x","choices":[)";
   ASSERT_EQ(chunks.size(), 3U);
   EXPECT_EQ(chunks[0], head + R"({"index":0,"text":"a","logprobs":null,"finish_reason":null}]})");
@@ -71,8 +73,8 @@ TEST(OpenAiStream, CompletionBytes) {
 }
 
 TEST(OpenAiStream, AnErrorEndsWithoutDone) {
-  OpenAiStream stream = chat_stream(kHead, true);
-  stream.delta("a");
+  OpenAiStream stream = chat_stream(kHead, {.include_usage = true});
+  stream.delta(0, {.text = "a"});
   stream.fail({ErrorCode::kInternal, "broke", ""});
   const auto chunks = events(stream.take());
   ASSERT_EQ(chunks.size(), 2U);
@@ -81,12 +83,12 @@ TEST(OpenAiStream, AnErrorEndsWithoutDone) {
 
 TEST(OpenAiStream, DeltasAddUpToTheWholeReply) {
   const std::string text = "Quotes \" and \\ and\nlines, 日本語 😀 \x01 end";
-  const auto whole = nlohmann::json::parse(encode_chat_reply(kHead, text, kFinish));
+  const auto whole = nlohmann::json::parse(encode_chat_reply(kHead, {}, answers_of(text)));
   EXPECT_EQ(whole["choices"][0]["message"]["content"], text);
-  EXPECT_EQ(nlohmann::json::parse(encode_completion_reply(kHead, text, kFinish))["choices"][0]["text"], text);
+  EXPECT_EQ(nlohmann::json::parse(encode_completion_reply(kHead, {}, answers_of(text)))["choices"][0]["text"], text);
   std::string joined;
   for (const std::string& chunk :
-       events(streamed(chat_stream(kHead, false), {"Quotes \" and ", "\\ and\nlines, 日", "本語 😀 \x01", " end"}))) {
+       events(streamed(chat_stream(kHead, {}), {"Quotes \" and ", "\\ and\nlines, 日", "本語 😀 \x01", " end"}))) {
     if (chunk == "[DONE]") continue;
     const auto delta = nlohmann::json::parse(chunk)["choices"][0]["delta"];
     if (delta.contains("content")) joined += delta["content"].get<std::string>();
@@ -95,10 +97,42 @@ TEST(OpenAiStream, DeltasAddUpToTheWholeReply) {
 }
 
 TEST(OpenAiStream, WholeReplyBytes) {
-  EXPECT_EQ(encode_chat_reply(kHead, "hi", kFinish),
+  EXPECT_EQ(encode_chat_reply(kHead, {}, answers_of("hi")),
             R"({"id":"chatcmpl-1","object":"chat.completion","created":5,"model":"m\"x","choices":[{"index":0,)"
             R"("message":{"role":"assistant","content":"hi","refusal":null},"logprobs":null,"finish_reason":"length"}],)"
             R"("usage":{"prompt_tokens":7,"completion_tokens":2,"total_tokens":9,"prompt_tokens_details":{"cached_tokens":3}}})");
+}
+
+// Choices come as they come; usage and [DONE] after the last one, the prompt counted once.
+TEST(OpenAiStream, ChoicesAreInterleaved) {
+  OpenAiStream stream = chat_stream(kHead, {.choices = 2, .include_usage = true});
+  stream.begin();
+  stream.delta(1, {.text = "b"});
+  stream.delta(0, {.text = "a"});
+  stream.finish(1, kFinish);
+  stream.delta(0, {.text = "c"});
+  stream.finish(0, kFinish);
+  const auto chunks = events(stream.take());
+  ASSERT_EQ(chunks.size(), 9U);
+  std::vector<int> order;
+  for (std::size_t i = 0; i < 7; ++i) order.push_back(nlohmann::json::parse(chunks[i])["choices"][0]["index"].get<int>());
+  EXPECT_EQ(order, (std::vector<int>{0, 1, 1, 0, 1, 0, 0}));
+  const auto usage = nlohmann::json::parse(chunks[7])["usage"];
+  EXPECT_EQ(usage["prompt_tokens"], 7);
+  EXPECT_EQ(usage["completion_tokens"], 4);
+  EXPECT_EQ(chunks[8], "[DONE]");
+}
+
+TEST(OpenAiStream, WholeRepliesHaveAllChoices) {
+  const std::vector<TextAnswer> answers = {{.content = "a", .finish = kFinish}, {.content = "b", .finish = kFinish}};
+  const auto chat = nlohmann::json::parse(encode_chat_reply(kHead, {.choices = 2}, answers));
+  EXPECT_EQ(chat["choices"][1]["index"], 1);
+  EXPECT_EQ(chat["choices"][1]["message"]["content"], "b");
+  EXPECT_EQ(chat["usage"]["completion_tokens"], 4);
+  EXPECT_EQ(chat["usage"]["prompt_tokens"], 7);
+  const auto completion = nlohmann::json::parse(encode_completion_reply(kHead, {.choices = 2}, answers));
+  EXPECT_EQ(completion["choices"][0]["text"], "a");
+  EXPECT_EQ(completion["choices"][1]["index"], 1);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The fields that both OpenAI text protocols have: model, stream, limits, sampling, stop.
+// The fields that both OpenAI text protocols have: model, stream, limits, sampling, grammars, n, stop.
 #pragma once
 
 #include "api/object_reader.h"
@@ -15,5 +15,9 @@ Status read_sampling_fields(ObjectReader& reader, ParsedRequest& parsed);
 
 // A string or an array of strings, added to `stop`. `path`: what errors call it.
 Status read_stop_strings(const Json& value, const std::string& path, std::vector<std::string>& stop);
+// logprobs is true or false, top_logprobs a number.
+Status read_chat_logprobs(ObjectReader& reader, SamplingOverrides& sampling);
+// logprobs is a number; chat's way is understood too.
+Status read_completion_logprobs(ObjectReader& reader, SamplingOverrides& sampling);
 
 }  // namespace linnet::api

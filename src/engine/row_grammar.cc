@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <string>
 
 namespace linnet {
 namespace {
@@ -16,7 +17,12 @@ RowGrammar::RowGrammar(const Grammar& beginning, std::int32_t vocabulary)
     : grammar_(beginning.fork()), mask_((static_cast<std::size_t>(vocabulary) + kWordBits - 1) / kWordBits) {}
 
 Status RowGrammar::prepare(std::span<const TokenId> barred) {
-  LINNET_RETURN_IF_ERROR(grammar_.mask(mask_));
+  if (const Status computed = grammar_.mask(mask_); !computed.ok()) {
+    Error error = computed.error();
+    error.message = "the answer's grammar cannot be followed any further (" + error.message.substr(0, error.message.find('\n')) +
+                    "); other requests are not affected";
+    return error;
+  }
   const auto may_come = [this](TokenId token) { return (mask_[index_of(token) / kWordBits] & bit_of(token)) != 0; };
   std::size_t allowed_and_barred = 0;
   for (const TokenId token : barred) allowed_and_barred += may_come(token) ? 1 : 0;

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "runtime/text_source.h"
+#include "text/grammar.h"
 
 namespace linnet {
 namespace {
@@ -19,11 +20,24 @@ std::uint64_t random_seed() {
 }  // namespace
 
 SamplingParams overridden(SamplingParams params, const SamplingOverrides& overrides) {
-  if (overrides.temperature) params.temperature = *overrides.temperature;
-  if (overrides.top_p) params.top_p = *overrides.top_p;
-  if (overrides.min_p) params.min_p = *overrides.min_p;
-  if (overrides.top_k) params.top_k = *overrides.top_k;
-  if (overrides.seed) params.seed = *overrides.seed;
+  const auto set = [](auto& value, const auto& override) {
+    if (override) value = *override;
+  };
+  set(params.temperature, overrides.temperature);
+  set(params.top_p, overrides.top_p);
+  set(params.min_p, overrides.min_p);
+  set(params.top_k, overrides.top_k);
+  set(params.seed, overrides.seed);
+  set(params.xtc_probability, overrides.xtc_probability);
+  set(params.xtc_threshold, overrides.xtc_threshold);
+  set(params.repetition_penalty, overrides.repetition_penalty);
+  set(params.repetition_context, overrides.repetition_context);
+  set(params.presence_penalty, overrides.presence_penalty);
+  set(params.frequency_penalty, overrides.frequency_penalty);
+  set(params.presence_context, overrides.presence_context);
+  set(params.frequency_context, overrides.frequency_context);
+  set(params.min_tokens, overrides.min_tokens);
+  set(params.logprobs, overrides.logprobs);
   return params;
 }
 
@@ -85,7 +99,7 @@ SamplingParams LoadedModel::sampling_of(const SamplingOverrides& asked) {
   return overridden(params, asked);
 }
 
-Result<TextStream> LoadedModel::submit(TextRequest request) {
+Result<std::vector<TextStream>> LoadedModel::submit_choices(TextRequest request) {
   TextPipeline pipeline{.tokenizer = text_.tokenizer, .stop = std::move(request.stop)};
   std::vector<TokenId> prompt;
   const auto* chat = std::get_if<ChatPrompt>(&request.prompt);
@@ -104,9 +118,23 @@ Result<TextStream> LoadedModel::submit(TextRequest request) {
                          .end_tokens = text_.end_tokens,
                          .ignore_eos = request.ignore_eos,
                          .priority = request.priority,
+                         .choices = request.choices,
+                         .logit_bias = std::move(request.logit_bias),
+                         .time_limit = request.time_limit,
                          .trace_id = std::move(request.trace_id)};
-  LINNET_ASSIGN(RequestHandle handle, engine_.submit(std::move(engine_request)));
-  return TextStream(std::make_unique<RequestTextSource>(std::move(handle), std::move(pipeline), prompt_count));
+  if (engine_request.sampling.xtc_probability > 0) {
+    LINNET_ASSIGN(engine_request.xtc_exempt, text_.tokenizer.encode("\n", {.add_special = false, .parse_special = false}));
+  }
+  if (request.grammar) {
+    LINNET_ASSIGN(Grammar grammar, Grammar::compile(text_.tokenizer, request.grammar->kind, request.grammar->text));
+    engine_request.grammar = std::make_shared<const Grammar>(std::move(grammar));
+  }
+  LINNET_ASSIGN(std::vector<RequestHandle> handles, engine_.submit_choices(std::move(engine_request)));
+  std::vector<TextStream> streams;
+  for (RequestHandle& handle : handles) {
+    streams.emplace_back(std::make_unique<RequestTextSource>(std::move(handle), pipeline, prompt_count));
+  }
+  return streams;
 }
 
 Result<std::vector<TokenId>> LoadedModel::tokenize(std::string_view text) const {

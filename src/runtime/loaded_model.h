@@ -39,7 +39,7 @@ class LoadedModel final : public TextEngine {
               const SamplingParams& sampling);
 
   const ModelCard& model() const override { return card_; }
-  Result<TextStream> submit(TextRequest request) override;
+  Result<std::vector<TextStream>> submit_choices(TextRequest request) override;
   Result<RequestHandle> submit_tokens(Request request) override { return engine_.submit(std::move(request)); }
   Result<std::vector<TokenId>> tokenize(std::string_view text) const override;
   std::string detokenize(std::span<const TokenId> tokens) const override;

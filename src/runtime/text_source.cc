@@ -13,6 +13,7 @@ RequestTextSource::RequestTextSource(RequestHandle handle, TextPipeline pipeline
       detokenizer_(std::move(pipeline.tokenizer)),
       markers_(std::move(pipeline.reasoning)),
       stop_matcher_(std::move(pipeline.stop)),
+      logprobs_(tokenizer_),
       prompt_tokens_(prompt_tokens) {
   if (markers_) splitter_.emplace(*markers_, pipeline.start);
 }
@@ -41,14 +42,17 @@ TextEvent RequestTextSource::next() {
 
 void RequestTextSource::translate(const Event& event) {
   if (const auto* token = std::get_if<TokenEvent>(&event)) {
-    on_token(token->token);
+    on_token(*token);
   } else {
     on_finish(std::get<FinishEvent>(event));
   }
 }
 
 void RequestTextSource::emit(std::string text, TextChannel channel) {
-  if (!text.empty()) pending_.push_back(TextDelta{std::move(text), channel});
+  if (text.empty()) return;
+  text_shown_ += text.size();
+  std::vector<TextLogprobs> logprobs = splitter_ ? logprobs_.take_all() : logprobs_.take_before(text_shown_);
+  pending_.push_back(TextDelta{.text = std::move(text), .channel = channel, .logprobs = std::move(logprobs)});
 }
 
 bool RequestTextSource::emit_content(std::string_view text) {
@@ -66,9 +70,12 @@ SplitText RequestTextSource::split(std::string_view text) {
   return parts;
 }
 
-void RequestTextSource::on_token(TokenId token) {
+void RequestTextSource::on_token(const TokenEvent& event) {
+  const TokenId token = event.token;
   ++tokens_read_;
   std::string text = detokenizer_.push(token);
+  if (event.logprobs) logprobs_.push(token, *event.logprobs, text_made_);
+  text_made_ += text.size();
   // Some vocabularies have the markers as control tokens, which are no text otherwise.
   if (markers_ && tokenizer_.is_special(token)) {
     const std::string_view name = tokenizer_.token_name(token);
@@ -79,7 +86,7 @@ void RequestTextSource::on_token(TokenId token) {
   if (parts.content.empty() || !emit_content(parts.content)) return;
   finished_ = true;
   handle_.on_ready({});
-  handle_.cancel();
+  handle_.stop();
   pending_.push_back(FinishEvent{.reason = FinishReason::kStop,
                                  .usage = {.prompt_tokens = prompt_tokens_,
                                            .cached_tokens = 0,
@@ -105,6 +112,9 @@ void RequestTextSource::on_finish(const FinishEvent& finish) {
     last.stop_string = std::move(stop_string_);
   } else {
     emit(stop_matcher_.finish(), TextChannel::kContent);
+    // Tokens without text at the end.
+    std::vector<TextLogprobs> rest = logprobs_.take_all();
+    if (!rest.empty()) pending_.push_back(TextDelta{.text = {}, .logprobs = std::move(rest)});
   }
   pending_.push_back(std::move(last));
 }

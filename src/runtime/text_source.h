@@ -1,6 +1,7 @@
 // One request's tokens as text: detokenizer, reasoning splitter, stop matcher.
 #pragma once
 
+#include <cstddef>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -11,6 +12,7 @@
 
 #include "linnet/engine.h"
 #include "linnet/text_engine.h"
+#include "runtime/logprob_queue.h"
 #include "text/detokenizer.h"
 #include "text/reasoning_splitter.h"
 #include "text/stop_matcher.h"
@@ -28,7 +30,9 @@ struct TextPipeline {
 // Runs on the consumer's thread, so that text costs the engine nothing.
 //   1. A stop string ends the answer with kStop; tokens that the engine made beyond it are neither shown nor counted.
 //   2. What a delta holds depends on the tokens alone.
-//   3. Stop strings are looked for in the content: where the reasoning ends does not depend on them.
+//   3. Logprobs come with the delta in which their token's text begins; where reasoning is told from content, with the next
+//   delta.
+//   4. Stop strings are looked for in the content: where the reasoning ends does not depend on them.
 class RequestTextSource final : public TextSource {
  public:
   RequestTextSource(RequestHandle handle, TextPipeline pipeline, std::int32_t prompt_tokens);
@@ -43,7 +47,7 @@ class RequestTextSource final : public TextSource {
   std::optional<TextEvent> take_pending();
   // What `event` means in text joins pending_.
   void translate(const Event& event);
-  void on_token(TokenId token);
+  void on_token(const TokenEvent& event);
   void on_finish(const FinishEvent& finish);
   // A text as the model wrote it, markers included.
   SplitText split(std::string_view text);
@@ -57,7 +61,10 @@ class RequestTextSource final : public TextSource {
   std::optional<ReasoningMarkers> markers_;
   std::optional<ReasoningSplitter> splitter_;  // present with markers_
   StopMatcher stop_matcher_;
-  std::string stop_string_;  // that ended the answer
+  LogprobQueue logprobs_;
+  std::size_t text_made_ = 0;   // bytes that tokens became so far
+  std::size_t text_shown_ = 0;  // and bytes that deltas have
+  std::string stop_string_;     // that ended the answer
   std::int32_t prompt_tokens_;
   std::int32_t tokens_read_ = 0;
   std::int32_t reasoning_tokens_ = 0;

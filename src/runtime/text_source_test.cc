@@ -17,8 +17,9 @@ namespace linnet {
 namespace {
 
 struct Outcome {
-  std::vector<std::string> deltas;  // of the content
-  std::string text;                 // they together
+  std::vector<std::string> deltas;                      // of the content
+  std::vector<std::vector<std::string>> logprob_bytes;  // of each delta
+  std::string text;                                     // they together
   std::string reasoning;
   FinishEvent finish;
 };
@@ -26,15 +27,18 @@ struct Outcome {
 const ReasoningMarkers kThink{.begin = "<think>", .end = "</think>"};
 
 // The engine plays `script` back, then end tokens. `pipeline` gets the tokenizer.
-Outcome play(const std::string& script, TextPipeline pipeline, std::int32_t max_tokens) {
+Outcome play(const std::string& script, TextPipeline pipeline, std::int32_t max_tokens,
+             std::optional<std::int32_t> logprobs = std::nullopt) {
   VirtualClock clock;
   FakeExecutorOptions options;
   options.next_token = [&script](std::span<const TokenId>, const SamplingParams&, std::uint64_t step) {
     return step < script.size() ? static_cast<TokenId>(static_cast<unsigned char>(script[step])) : TokenId{256};
   };
   Engine engine({}, std::make_unique<FakeExecutor>(options), clock);
-  Result<RequestHandle> handle =
-      engine.submit({.prompt = {TokenId{1}, TokenId{2}}, .max_tokens = max_tokens, .end_tokens = {TokenId{256}}});
+  Result<RequestHandle> handle = engine.submit({.prompt = {TokenId{1}, TokenId{2}},
+                                                .sampling = {.logprobs = logprobs},
+                                                .max_tokens = max_tokens,
+                                                .end_tokens = {TokenId{256}}});
   EXPECT_TRUE(handle.ok());
   RequestTextSource source(*std::move(handle), std::move(pipeline), 2);
   Outcome outcome;
@@ -47,6 +51,11 @@ Outcome play(const std::string& script, TextPipeline pipeline, std::int32_t max_
         return outcome;
       }
       const auto& delta = std::get<TextDelta>(*event);
+      outcome.logprob_bytes.emplace_back();
+      for (const TextLogprobs& entry : delta.logprobs) {
+        outcome.logprob_bytes.back().push_back(entry.token.bytes);
+        EXPECT_EQ(entry.top.size(), static_cast<std::size_t>(*logprobs));
+      }
       if (delta.channel == TextChannel::kReasoning) {
         outcome.reasoning += delta.text;
       } else {
@@ -193,6 +202,44 @@ TEST(Case, BL002_AnAnswerCutInsideACharacterEndsInOneReplacement) {
     EXPECT_EQ(outcome.text, "\xEF\xBF\xBD") << max_tokens;
     EXPECT_EQ(outcome.finish.reason, FinishReason::kLength);
   }
+}
+
+using Bytes = std::vector<std::vector<std::string>>;
+
+Outcome play_logprobs(const std::string& script, std::vector<std::string> stop, std::int32_t top, std::int32_t max_tokens) {
+  return play(script, {.tokenizer = byte_tokenizer(), .stop = std::move(stop)}, max_tokens, top);
+}
+
+TEST(TextSource, LogprobsOfReasoningComeToo) {
+  const Outcome outcome = play("<think>a</think>b", {.tokenizer = byte_tokenizer(), .reasoning = kThink}, 100, 0);
+  EXPECT_EQ(outcome.text, "b");
+  std::string spelled;
+  for (const auto& delta : outcome.logprob_bytes) {
+    for (const std::string& bytes : delta) spelled += bytes;
+  }
+  EXPECT_EQ(spelled, "<think>a</think>b") << "every generated token is covered";
+}
+
+TEST(TextSource, LogprobsComeWithTheTextOfTheirTokens) {
+  const Outcome outcome = play_logprobs("ab", {}, 2, 100);
+  EXPECT_EQ(outcome.deltas, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(outcome.logprob_bytes, (Bytes{{"a"}, {"b"}}));
+}
+
+TEST(TextSource, LogprobsOfACharacterOfSeveralTokensComeTogether) {
+  EXPECT_EQ(play_logprobs("h\xC3\xA9!", {}, 0, 100).logprob_bytes, (Bytes{{"h"}, {"\xC3", "\xA9"}, {"!"}}));
+  const Outcome cut = play_logprobs("h\xC3", {}, 0, 2);
+  EXPECT_EQ(cut.deltas, (std::vector<std::string>{"h", "\xEF\xBF\xBD"}));
+  EXPECT_EQ(cut.logprob_bytes, (Bytes{{"h"}, {"\xC3"}}));
+}
+
+TEST(TextSource, LogprobsOfHeldBackTextWaitWithIt) {
+  const Outcome held = play_logprobs("abcx", {"bcd"}, 0, 100);
+  EXPECT_EQ(held.deltas, (std::vector<std::string>{"a", "bcx"}));
+  EXPECT_EQ(held.logprob_bytes, (Bytes{{"a"}, {"b", "c", "x"}}));
+  const Outcome stopped = play_logprobs("abcd", {"bcd"}, 0, 100);
+  EXPECT_EQ(stopped.deltas, (std::vector<std::string>{"a"}));
+  EXPECT_EQ(stopped.logprob_bytes, (Bytes{{"a"}})) << "a stop string has no logprobs";
 }
 
 }  // namespace

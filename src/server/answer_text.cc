@@ -4,9 +4,11 @@
 #include <array>
 #include <chrono>
 #include <functional>
+#include <iterator>
 #include <optional>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "api/anthropic_request.h"
 #include "api/anthropic_stream.h"
@@ -73,6 +75,7 @@ Task<> send_error(ResponseWriter& writer, const Error& error, api::ErrorShape sh
 struct Understood {
   api::ParsedRequest parsed;
   ModelLease engine;
+  api::ReplyOptions reply;
 };
 
 std::function<Result<api::StoredItems>(const std::string&)> stored_items(ResponseStore& store, const std::string& owner) {
@@ -106,7 +109,8 @@ Result<Understood> understand(Arrival& arrival) {
   }
   LINNET_RETURN_IF_ERROR(api::apply_reasoning((*engine)->model(), parsed));
   LINNET_RETURN_IF_ERROR(api::apply_template_defaults(arrival.context.template_args, parsed));
-  return Understood{std::move(parsed), *std::move(engine)};
+  const api::ReplyOptions reply = api::reply_options_of(parsed);
+  return Understood{std::move(parsed), *std::move(engine), reply};
 }
 
 // `work` here if the body is small, aside if it is large.
@@ -153,36 +157,37 @@ Task<Status> accept(Arrival& arrival, std::function<Status()> work) {
   co_return status;
 }
 
-// One answer under way. Dropping it cancels the request.
+// The answers to one request under way. Dropping them cancels it.
 class Answer {
  public:
   Answer(const RouteContext& context, const TextProtocol& protocol, const http::Request& request, ResponseWriter& writer,
-         TextStream stream, const Understood& understood)
+         std::vector<TextStream> streams, const Understood& understood)
       : context_(context),
         protocol_(protocol),
         request_(request),
         writer_(writer),
-        stream_(std::move(stream)),
+        streams_(std::move(streams)),
+        finishes_(streams_.size()),
         parsed_(understood.parsed),
+        reply_(understood.reply),
         signal_(writer.make_signal()) {
     head_ = {.id = std::string(protocol.id_prefix) + context.ids->next(),
              .created = context.clock->unix_time().count(),
              .model = understood.engine->model().id};
     if (!parsed_.ignored.empty()) headers_.push_back({"x-linnet-ignored", header_list(parsed_.ignored)});
-    stream_.on_ready(signal_.notifier());
+    for (TextStream& stream : streams_) stream.on_ready(signal_.notifier());
   }
 
   Task<> send_whole() {
-    TextAnswer text;
+    std::vector<TextAnswer> answers(streams_.size());
     for (;;) {
-      std::optional<FinishEvent> finish = collect_ready(text);
-      if (finish) {
-        text.finish = *std::move(finish);
-        if (parsed_.responses && !failure_of(text.finish)) {
-          api::EncodedResponse response = api::encode_response(head_, parsed_.responses->echo, text);
+      collect_ready(answers);
+      if (all_finished() || failure()) {
+        if (parsed_.responses && !failure()) {
+          api::EncodedResponse response = api::encode_response(head_, parsed_.responses->echo, answers.front());
           co_await keep(response);
         }
-        Response response = whole_reply(text);
+        Response response = whole_reply(answers);
         co_await writer_.send(std::move(response));
         co_return;
       }
@@ -194,20 +199,23 @@ class Answer {
     }
   }
 
-  // The first event decides on the status: an answer that fails before its first text is an HTTP error, not a broken stream.
+  // The first events decide on the status: an answer that fails before any text is an HTTP error, not a broken stream.
   Task<> send_stream() {
-    StreamEncoder encoder = protocol_.stream(head_, parsed_, stream_.prompt_tokens());
+    StreamEncoder encoder = protocol_.stream(head_, parsed_, reply_, streams_.front().prompt_tokens());
     for (;;) {
-      const std::optional<FinishEvent> finish = encode_ready(encoder);
-      if (finish && failure_of(*finish) && !writer_.started() && encoder.empty()) {
-        const Error error = *failure_of(*finish);
-        co_await send_error(writer_, error, protocol_.errors);
+      encode_ready(encoder);
+      const std::optional<Error> failed = failure();
+      if (failed && !writer_.started() && encoder.empty()) {
+        co_await send_error(writer_, *failed, protocol_.errors);
         co_return;
       }
-      if (finish) encode_end(encoder, *finish);
-      if (finish && !failure_of(*finish) && parsed_.responses) co_await keep(*encoder.response());
+      if (failed) {
+        log_warning("request " + request_.id + " failed: " + failed->message);
+        encoder.fail(*failed);
+      }
+      if (all_finished() && !failed && parsed_.responses) co_await keep(*encoder.response());
       const bool sent = co_await flush(encoder);
-      if (finish && sent) co_return;
+      if (sent && (failed || all_finished())) co_return;
       Wake wake = Wake::kGone;
       if (sent) wake = co_await signal_.wait(context_.keep_alive);
       if (wake == Wake::kGone) {
@@ -219,16 +227,44 @@ class Answer {
   }
 
  private:
-  // Encodes what is there now; the final event, if it has come.
-  std::optional<FinishEvent> encode_ready(StreamEncoder& encoder) {
-    while (std::optional<TextEvent> event = stream_.try_next()) {
-      const auto* delta = std::get_if<TextDelta>(&*event);
-      if (delta == nullptr) return std::get<FinishEvent>(*event);
-      begin_once(encoder);
-      text_begun_ = true;
-      encoder.delta(*delta);
+  bool all_finished() const {
+    return std::all_of(finishes_.begin(), finishes_.end(), [](const auto& finish) { return finish.has_value(); });
+  }
+  // One answer that fails ends all of them.
+  std::optional<Error> failure() const {
+    for (const std::optional<FinishEvent>& finish : finishes_) {
+      if (finish && failure_of(*finish)) return failure_of(*finish);
     }
     return std::nullopt;
+  }
+
+  // Hands what is there now to `delta(choice, TextDelta)` and `finish(choice, FinishEvent)`, a failure to neither.
+  template <class OnDelta, class OnFinish>
+  void read_ready(const OnDelta& on_delta, const OnFinish& on_finish) {
+    for (std::size_t choice = 0; choice < streams_.size(); ++choice) {
+      while (std::optional<TextEvent> event = streams_[choice].try_next()) {
+        if (auto* delta = std::get_if<TextDelta>(&*event)) {
+          on_delta(choice, std::move(*delta));
+          continue;
+        }
+        finishes_[choice] = std::get<FinishEvent>(*std::move(event));
+        if (!failure_of(*finishes_[choice])) on_finish(choice, *finishes_[choice]);
+      }
+    }
+  }
+
+  void encode_ready(StreamEncoder& encoder) {
+    read_ready(
+        [&](std::size_t choice, const TextDelta& delta) {
+          begin_once(encoder);
+          text_begun_ = true;
+          encoder.delta(static_cast<std::int32_t>(choice), delta);
+        },
+        [&](std::size_t choice, const FinishEvent& finish) {
+          begin_once(encoder);
+          encoder.finish(static_cast<std::int32_t>(choice), finish);
+          log_finish(finish);
+        });
   }
 
   // Before the client knows that the response is complete: its next request may go on from it.
@@ -245,23 +281,11 @@ class Answer {
     if (!status.ok()) log_error("request " + request_.id + ": its response is not kept: " + status.error().message);
   }
 
-  void encode_end(StreamEncoder& encoder, const FinishEvent& finish) {
-    const std::optional<Error> failure = failure_of(finish);
-    if (failure) {
-      log_warning("request " + request_.id + " failed: " + failure->message);
-      encoder.fail(*failure);
-      return;
-    }
-    begin_once(encoder);
-    encoder.finish(finish);
-    log_finish(finish);
-  }
-
   // Before the first text it says what is waited for.
   void encode_keep_alive(StreamEncoder& encoder) {
     waited_ += std::chrono::duration_cast<std::chrono::seconds>(context_.keep_alive);
     std::string comment = "keep-alive, " + std::to_string(waited_.count()) + " s";
-    if (!text_begun_) comment += ", prompt of " + std::to_string(stream_.prompt_tokens()) + " tokens";
+    if (!text_begun_) comment += ", prompt of " + std::to_string(streams_.front().prompt_tokens()) + " tokens";
     begin_once(encoder);
     encoder.keep_alive(comment);
   }
@@ -278,21 +302,24 @@ class Answer {
     co_return sent;
   }
 
-  // Adds what is there now to `text`; the final event, if it has come.
-  std::optional<FinishEvent> collect_ready(TextAnswer& text) {
-    while (std::optional<TextEvent> event = stream_.try_next()) {
-      const auto* delta = std::get_if<TextDelta>(&*event);
-      if (delta == nullptr) return std::get<FinishEvent>(*event);
-      (delta->channel == TextChannel::kReasoning ? text.reasoning : text.content) += delta->text;
-    }
-    return std::nullopt;
+  void collect_ready(std::vector<TextAnswer>& answers) {
+    read_ready(
+        [&](std::size_t choice, TextDelta delta) {
+          TextAnswer& answer = answers[choice];
+          (delta.channel == TextChannel::kReasoning ? answer.reasoning : answer.content) += delta.text;
+          std::move(delta.logprobs.begin(), delta.logprobs.end(), std::back_inserter(answer.logprobs));
+        },
+        [&](std::size_t choice, const FinishEvent& finish) {
+          answers[choice].finish = finish;
+          log_finish(finish);
+        });
   }
 
-  Response whole_reply(const TextAnswer& text) {
-    const std::optional<Error> failure = failure_of(text.finish);
-    if (failure) return error_response(*failure, protocol_.errors);
-    log_finish(text.finish);
-    return {.content_type = "application/json", .body = protocol_.encode(head_, parsed_, text), .headers = std::move(headers_)};
+  Response whole_reply(const std::vector<TextAnswer>& answers) {
+    if (const std::optional<Error> failed = failure()) return error_response(*failed, protocol_.errors);
+    return {.content_type = "application/json",
+            .body = protocol_.encode(head_, parsed_, reply_, answers),
+            .headers = std::move(headers_)};
   }
 
   void log_finish(const FinishEvent& finish) {
@@ -307,8 +334,10 @@ class Answer {
   const TextProtocol& protocol_;
   const http::Request& request_;
   ResponseWriter& writer_;
-  TextStream stream_;
+  std::vector<TextStream> streams_;
+  std::vector<std::optional<FinishEvent>> finishes_;  // of streams_
   const api::ParsedRequest& parsed_;
+  const api::ReplyOptions reply_;
   EventSignal signal_;
   api::ReplyHead head_;
   std::vector<Header> headers_;
@@ -330,38 +359,40 @@ Response error_response(const Error& error, api::ErrorShape shape) {
 
 using Head = const api::ReplyHead&;
 using Parsed = const api::ParsedRequest&;
+using Options = const api::ReplyOptions&;
+using Answers = std::span<const TextAnswer>;
 
 const TextProtocol kChatProtocol = {
     .id_prefix = "chatcmpl-",
     .errors = api::ErrorShape::kOpenAi,
     .parse = api::parse_chat,
-    .encode = [](Head head, Parsed, const TextAnswer& text) { return api::encode_chat_reply(head, text.content, text.finish); },
-    .stream = [](Head head, Parsed parsed, std::int32_t) { return StreamEncoder(api::chat_stream(head, parsed.include_usage)); }};
+    .encode = [](Head head, Parsed, Options options, Answers answers) { return api::encode_chat_reply(head, options, answers); },
+    .stream = [](Head head, Parsed, Options options, std::int32_t) { return StreamEncoder(api::chat_stream(head, options)); }};
 
 const TextProtocol kCompletionProtocol = {
     .id_prefix = "cmpl-",
     .errors = api::ErrorShape::kOpenAi,
     .parse = api::parse_completion,
-    .encode = [](Head head, Parsed,
-                 const TextAnswer& text) { return api::encode_completion_reply(head, text.content, text.finish); },
-    .stream = [](Head head, Parsed parsed,
-                 std::int32_t) { return StreamEncoder(api::completion_stream(head, parsed.include_usage)); }};
+    .encode = [](Head head, Parsed, Options options,
+                 Answers answers) { return api::encode_completion_reply(head, options, answers); },
+    .stream = [](Head head, Parsed, Options options,
+                 std::int32_t) { return StreamEncoder(api::completion_stream(head, options)); }};
 
 const TextProtocol kAnthropicProtocol = {
     .id_prefix = "msg_",
     .errors = api::ErrorShape::kAnthropic,
     .parse = api::parse_anthropic,
-    .encode = [](Head head, Parsed, const TextAnswer& text) { return api::encode_anthropic_reply(head, text); },
-    .stream = [](Head head, Parsed,
+    .encode = [](Head head, Parsed, Options, Answers answers) { return api::encode_anthropic_reply(head, answers.front()); },
+    .stream = [](Head head, Parsed, Options,
                  std::int32_t prompt_tokens) { return StreamEncoder(api::AnthropicStream(head, prompt_tokens)); }};
 
 const TextProtocol kResponsesProtocol = {
     .id_prefix = "resp_",
     .errors = api::ErrorShape::kOpenAi,
     .parse = api::parse_responses,
-    .encode = [](Head head, Parsed parsed,
-                 const TextAnswer& text) { return api::encode_response(head, parsed.responses->echo, text).response; },
-    .stream = [](Head head, Parsed parsed,
+    .encode = [](Head head, Parsed parsed, Options,
+                 Answers answers) { return api::encode_response(head, parsed.responses->echo, answers.front()).response; },
+    .stream = [](Head head, Parsed parsed, Options,
                  std::int32_t) { return StreamEncoder(api::ResponsesStream(head, parsed.responses->echo)); }};
 
 const PromptQuestion kCountTokens = {.errors = api::ErrorShape::kAnthropic,
@@ -394,17 +425,17 @@ const PromptQuestion kApplyTemplate = {.errors = api::ErrorShape::kOpenAi,
 Task<> answer_text(const RouteContext& context, const TextProtocol& protocol, http::Request& request, ResponseWriter& writer) {
   Arrival arrival{.context = context, .errors = protocol.errors, .parse = protocol.parse, .request = request, .writer = writer};
   Result<Understood> understood = Error{};
-  std::optional<TextStream> stream;
+  std::vector<TextStream> streams;
   std::function<Status()> submit = [&]() -> Status {
     understood = understand(arrival);
     if (!understood.ok()) return understood.error();
     understood->parsed.request.trace_id = request.header("x-linnet-trace-id").substr(0, kTraceIdBytesMax);
-    LINNET_ASSIGN(stream, understood->engine->submit(std::move(understood->parsed.request)));
+    LINNET_ASSIGN(streams, understood->engine->submit_choices(std::move(understood->parsed.request)));
     return {};
   };
   const Status submitted = co_await accept(arrival, std::move(submit));
   if (!submitted.ok()) co_return;
-  Answer answer(context, protocol, request, writer, *std::move(stream), *understood);
+  Answer answer(context, protocol, request, writer, std::move(streams), *understood);
   if (understood->parsed.stream) {
     co_await answer.send_stream();
   } else {

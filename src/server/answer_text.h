@@ -1,6 +1,8 @@
 // One text request from its bytes to the last byte of its answer, streamed or whole.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -19,8 +21,10 @@ struct TextProtocol {
   std::string_view id_prefix;
   api::ErrorShape errors;
   Result<api::ParsedRequest> (*parse)(std::string_view body, const api::ParseOptions& options);
-  std::string (*encode)(const api::ReplyHead& head, const api::ParsedRequest& parsed, const TextAnswer& text);
-  StreamEncoder (*stream)(const api::ReplyHead& head, const api::ParsedRequest& parsed, std::int32_t prompt_tokens);
+  std::string (*encode)(const api::ReplyHead& head, const api::ParsedRequest& parsed, const api::ReplyOptions& options,
+                        std::span<const TextAnswer> answers);
+  StreamEncoder (*stream)(const api::ReplyHead& head, const api::ParsedRequest& parsed, const api::ReplyOptions& options,
+                          std::int32_t prompt_tokens);
 };
 
 extern const TextProtocol kChatProtocol;

@@ -207,7 +207,7 @@ TEST(Case, BL095_WrongTypesNameTheField) {
       {R"({"stream":"yes"})", "stream"},
       {R"({"messages":"hi"})", "messages"},
       {R"({})", "messages"},
-      {R"({"xtc_probability":1})", "xtc_probability"},
+      {R"({"xtc_probability":2})", "xtc_probability"},
   };
   for (const auto& [body, param] : rows) expect_error(ask(served, kChat, body), 400, param, body);
   EXPECT_EQ(ask(served, kChat, R"({"temperature":1,"top_p":1,"messages":[{"role":"user","content":"x"}]})").status, 200);

@@ -94,15 +94,20 @@ std::shared_ptr<ScriptedAnswer> ScriptedEngine::answer(std::size_t index) {
   return there ? answers_[index] : nullptr;
 }
 
-Result<TextStream> ScriptedEngine::submit(TextRequest request) {
+Result<std::vector<TextStream>> ScriptedEngine::submit_choices(TextRequest request) {
   const std::lock_guard lock(mutex_);
   if (refusal_) return *refusal_;
   const auto* finish = events_.empty() ? nullptr : std::get_if<FinishEvent>(&events_.back());
-  auto answer = std::make_shared<ScriptedAnswer>(std::move(request), finish == nullptr ? 0 : finish->usage.prompt_tokens);
-  for (const TextEvent& event : events_) answer->push(event);
-  answers_.push_back(answer);
+  const std::int32_t prompt_tokens = finish == nullptr ? 0 : finish->usage.prompt_tokens;
+  std::vector<TextStream> streams;
+  for (std::int32_t choice = 0; choice < request.choices; ++choice) {
+    auto answer = std::make_shared<ScriptedAnswer>(request, prompt_tokens);
+    for (const TextEvent& event : events_) answer->push(event);
+    answers_.push_back(answer);
+    streams.emplace_back(std::make_unique<ScriptedSource>(std::move(answer)));
+  }
   submitted_.notify_all();
-  return TextStream(std::make_unique<ScriptedSource>(std::move(answer)));
+  return streams;
 }
 
 Result<RequestHandle> ScriptedEngine::submit_tokens(Request) {

@@ -45,18 +45,18 @@ class ScriptedEngine final : public TextEngine {
  public:
   explicit ScriptedEngine(std::string id);
 
-  // Every request gets these events at once; without final event it stays open for push().
+  // Every answer of every request gets these events at once; without final event it stays open for push().
   void script(std::vector<TextEvent> events);
   // Every request is refused with this.
   void refuse(std::optional<Error> error);
-  // The request submitted as the index-th; waits for it. Null after ten seconds.
+  // The answer submitted as the index-th, the choices of a request one after the other; waits for it. Null after ten seconds.
   std::shared_ptr<ScriptedAnswer> answer(std::size_t index);
 
   // Before the server starts.
   ModelCard& card() { return card_; }
 
   const ModelCard& model() const override { return card_; }
-  Result<TextStream> submit(TextRequest request) override;
+  Result<std::vector<TextStream>> submit_choices(TextRequest request) override;
   Result<RequestHandle> submit_tokens(Request request) override;
   Result<std::vector<TokenId>> tokenize(std::string_view text) const override;
   std::string detokenize(std::span<const TokenId> tokens) const override;

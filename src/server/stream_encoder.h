@@ -1,6 +1,7 @@
 // A streamed answer in the protocol that was asked.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,7 +13,8 @@
 
 namespace linnet {
 
-// Order of calls: begin, then delta and keep_alive, then finish or fail. take() hands out what came together since the last one.
+// Order of calls: begin, then deltas, keep_alive and a finish for each choice, or fail. take() hands out what came together since
+// the last one.
 class StreamEncoder {
  public:
   using Protocol = std::variant<api::OpenAiStream, api::AnthropicStream, api::ResponsesStream>;
@@ -21,17 +23,24 @@ class StreamEncoder {
   void begin() {
     std::visit([](auto& stream) { stream.begin(); }, protocol_);
   }
-  void delta(const TextDelta& delta) {
+  // Only OpenAI's protocols have several choices.
+  void delta(std::int32_t choice, const TextDelta& delta) {
     if (auto* openai = std::get_if<api::OpenAiStream>(&protocol_)) {
-      openai->delta(delta.text);
+      openai->delta(choice, delta);
     } else if (auto* anthropic = std::get_if<api::AnthropicStream>(&protocol_)) {
       anthropic->delta(delta);
     } else {
       std::get<api::ResponsesStream>(protocol_).delta(delta);
     }
   }
-  void finish(const FinishEvent& finish) {
-    std::visit([&](auto& stream) { stream.finish(finish); }, protocol_);
+  void finish(std::int32_t choice, const FinishEvent& finish) {
+    if (auto* openai = std::get_if<api::OpenAiStream>(&protocol_)) {
+      openai->finish(choice, finish);
+    } else if (auto* anthropic = std::get_if<api::AnthropicStream>(&protocol_)) {
+      anthropic->finish(finish);
+    } else {
+      std::get<api::ResponsesStream>(protocol_).finish(finish);
+    }
   }
   void fail(const Error& error) {
     std::visit([&](auto& stream) { stream.fail(error); }, protocol_);
