@@ -40,6 +40,12 @@ std::string encode_chat_reply(const ReplyHead& head, const ReplyOptions& options
     append_json_integer(reply, static_cast<std::int64_t>(i));
     reply += R"(,"message":{"role":"assistant","content":")";
     append_json_text(reply, answer.content);
+    if (!answer.reasoning.empty()) {
+      reply += R"(","reasoning_content":")";
+      append_json_text(reply, answer.reasoning);
+      reply += R"(","reasoning":")";
+      append_json_text(reply, answer.reasoning);
+    }
     reply += R"(","refusal":null},"logprobs":)";
     if (options.logprobs) {
       std::size_t offset = 0;

@@ -46,7 +46,14 @@ void OpenAiStream::begin() {
 
 void OpenAiStream::delta(std::int32_t choice, const TextDelta& delta) {
   open_choice(choice);
-  pending_ += frames_.delta_begin;
+  if (delta.channel == TextChannel::kReasoning) {
+    // Under both names that clients look for.
+    pending_ += R"(,"delta":{"reasoning_content":")";
+    append_json_text(pending_, delta.text);
+    pending_ += R"(","reasoning":")";
+  } else {
+    pending_ += frames_.delta_begin;
+  }
   append_json_text(pending_, delta.text);
   pending_ += frames_.delta_end;
   if (frames_.options.logprobs) {
@@ -84,9 +91,13 @@ std::string_view finish_reason_name(FinishReason reason) {
 
 std::string encode_usage(const Usage& usage) {
   const std::int64_t total = std::int64_t{usage.prompt_tokens} + usage.completion_tokens;
+  std::string reasoning;
+  if (usage.reasoning_tokens > 0) {
+    reasoning = ",\"completion_tokens_details\":{\"reasoning_tokens\":" + std::to_string(usage.reasoning_tokens) + "}";
+  }
   return "{\"prompt_tokens\":" + std::to_string(usage.prompt_tokens) +
          ",\"completion_tokens\":" + std::to_string(usage.completion_tokens) + ",\"total_tokens\":" + std::to_string(total) +
-         ",\"prompt_tokens_details\":{\"cached_tokens\":" + std::to_string(usage.cached_tokens) + "}}";
+         ",\"prompt_tokens_details\":{\"cached_tokens\":" + std::to_string(usage.cached_tokens) + "}" + reasoning + "}";
 }
 
 Usage total_usage(std::span<const TextAnswer> answers) {

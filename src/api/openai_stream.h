@@ -70,7 +70,8 @@ class OpenAiStream {
 // "stop" or "length", as the OpenAI protocols call it. `reason` is neither kCancelled nor kError.
 std::string_view finish_reason_name(FinishReason reason);
 
-// {"prompt_tokens":..,"completion_tokens":..,"total_tokens":..,"prompt_tokens_details":{"cached_tokens":..}}
+// {"prompt_tokens":..,"completion_tokens":..,"total_tokens":..,"prompt_tokens_details":{"cached_tokens":..}}, and where there was
+// a reasoning part "completion_tokens_details":{"reasoning_tokens":..}.
 std::string encode_usage(const Usage& usage);
 // Of a reply: the prompt counts once, every answer counts.
 Usage total_usage(std::span<const TextAnswer> answers);

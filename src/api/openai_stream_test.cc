@@ -96,6 +96,28 @@ TEST(OpenAiStream, DeltasAddUpToTheWholeReply) {
   EXPECT_EQ(joined, text);
 }
 
+TEST(OpenAiStream, ReasoningStandsBesideTheContentUnderBothNames) {
+  TextAnswer answer{.content = "4", .reasoning = "h\"m", .finish = kFinish};
+  answer.finish.usage.reasoning_tokens = 2;
+  const std::vector<TextAnswer> answers = {answer};
+  const auto whole = nlohmann::json::parse(encode_chat_reply(kHead, {}, answers));
+  const auto& message = whole["choices"][0]["message"];
+  EXPECT_EQ(message["content"], "4");
+  EXPECT_EQ(message["reasoning_content"], "h\"m");
+  EXPECT_EQ(message["reasoning"], "h\"m");
+  EXPECT_EQ(whole["usage"]["completion_tokens_details"]["reasoning_tokens"], 2);
+  OpenAiStream stream = chat_stream(kHead, {});
+  stream.delta(0, {.text = "h\"m", .channel = TextChannel::kReasoning});
+  stream.delta(0, {.text = "4"});
+  const auto chunks = events(stream.take());
+  ASSERT_EQ(chunks.size(), 2U);
+  const auto thought = nlohmann::json::parse(chunks[0])["choices"][0]["delta"];
+  EXPECT_EQ(thought["reasoning_content"], "h\"m");
+  EXPECT_EQ(thought["reasoning"], "h\"m");
+  EXPECT_FALSE(thought.contains("content"));
+  EXPECT_EQ(nlohmann::json::parse(chunks[1])["choices"][0]["delta"]["content"], "4");
+}
+
 TEST(OpenAiStream, WholeReplyBytes) {
   EXPECT_EQ(encode_chat_reply(kHead, {}, answers_of("hi")),
             R"({"id":"chatcmpl-1","object":"chat.completion","created":5,"model":"m\"x","choices":[{"index":0,)"
