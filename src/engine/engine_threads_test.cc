@@ -56,6 +56,33 @@ Answer read_when_ready(RequestHandle& handle) {
   return answer;
 }
 
+TEST(EngineThreads, WatchersCopyWhatTheEngineRecords) {
+  SystemClock clock;
+  Engine engine({}, executor(), clock);
+  engine.start();
+  std::atomic<bool> done = false;
+  std::thread watcher([&] {
+    while (!done) {
+      const std::vector<StepRecord> steps = engine.recent_steps();
+      for (std::size_t i = 1; i < steps.size(); ++i) ASSERT_EQ(steps[i].number, steps[i - 1].number + 1);
+      ASSERT_LE(engine.stats().ttft.count(), 50U);
+      (void)engine.trace("watched");
+    }
+  });
+  for (std::int32_t i = 0; i < 50; ++i) {
+    RequestHandle handle = engine.submit({.prompt = prompt_of(20, i), .max_tokens = 8, .trace_id = "watched"}).value();
+    read_blocking(handle);
+  }
+  engine.stop();
+  done = true;
+  watcher.join();
+  const std::optional<RequestTrace> trace = engine.trace("watched");
+  ASSERT_TRUE(trace);
+  EXPECT_EQ(trace->spans.front().kind, TraceKind::kQueued);
+  EXPECT_EQ(engine.stats().ttft.count(), 50U);
+  EXPECT_EQ(engine.stats().inter_token.count(), 50U * 7);
+}
+
 TEST(EngineThreads, ManySubmittersReadersAndLeavers) {
   SystemClock clock;
   const ExecutorInfo info = executor()->info();

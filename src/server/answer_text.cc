@@ -140,14 +140,13 @@ Task<Status> accept(Arrival& arrival, std::function<Status()> work) {
     co_return Status(*wrong_type);
   }
   Status status;
-  for (bool again = true; again;) {
+  for (;;) {
     arrival.missing.reset();
     std::function<void()> run = [&] { status = work(); };
     co_await run_by_size(arrival.request, arrival.writer, std::move(run));
-    again = arrival.missing.has_value();
-    if (!again) break;
+    if (!arrival.missing) break;
     status = co_await await_model_change(*arrival.context.loader, *arrival.missing, ModelChange::kLoad, arrival.writer);
-    again = status.ok();
+    if (!status.ok()) break;
   }
   arrival.request.drop_body();
   if (!status.ok()) {
