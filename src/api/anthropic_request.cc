@@ -65,6 +65,7 @@ Result<ParsedRequest> parse_anthropic(std::string_view body, const ParseOptions&
     return Error{ErrorCode::kUnsupported, std::string(name) + " is not offered: leave it out", name};
   }
   LINNET_RETURN_IF_ERROR(read_common_fields(reader, parsed));
+  LINNET_RETURN_IF_ERROR(refuse_choices(parsed));
   const Json* messages = reader.find("messages");
   if (messages == nullptr) return missing_value("messages", "an array of at least one message");
   ChatPrompt prompt;

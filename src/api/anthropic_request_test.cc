@@ -89,6 +89,7 @@ TEST(AnthropicRequest, ErrorsNameTheField) {
       {user(R"(,"thinking":{"type":"maybe"})"), "thinking.type"},
       {user(R"(,"thinking":{"type":"enabled","budget_tokens":0})"), "thinking.budget_tokens"},
       {user(R"(,"mcp_servers":[{}])"), "mcp_servers"},
+      {user(R"(,"n":2)"), "n"},
   };
   for (const auto& [body, param] : rows) {
     const auto parsed = parse(body);

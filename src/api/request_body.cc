@@ -23,6 +23,11 @@ Status read_common_fields(ObjectReader& reader, ParsedRequest& parsed) {
   return check_field_rules(reader);
 }
 
+Status refuse_choices(const ParsedRequest& parsed) {
+  if (parsed.request.choices == 1) return {};
+  return Error{ErrorCode::kUnsupported, "n is not offered by this protocol, whose replies hold one answer: leave it out", "n"};
+}
+
 Status settle_unknown_fields(const ObjectReader& reader, const ParseOptions& options, ParsedRequest& parsed) {
   for (std::string& path : reader.unknown()) parsed.ignored.push_back(std::move(path));
   if (!options.strict || parsed.ignored.empty()) return {};

@@ -16,6 +16,9 @@ Result<Json> read_body(std::string_view body);
 // too.
 Status read_common_fields(ObjectReader& reader, ParsedRequest& parsed);
 
+// For protocols whose replies hold one answer.
+Status refuse_choices(const ParsedRequest& parsed);
+
 // What is left unknown in `reader` joins `parsed.ignored`; an error if there is any and `options` are strict.
 Status settle_unknown_fields(const ObjectReader& reader, const ParseOptions& options, ParsedRequest& parsed);
 

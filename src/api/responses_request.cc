@@ -78,15 +78,29 @@ Status read_reasoning(ObjectReader& reader, ReasoningWish& wish) {
   return read_effort(inner, "effort", wish);
 }
 
-Status check_text(ObjectReader& reader) {
+// text.format, which is what response_format is elsewhere.
+Status read_text(ObjectReader& reader, std::optional<GrammarSource>& grammar) {
   const Json* text = reader.find("text");
   if (text == nullptr) return {};
   if (!text->is_object()) return wrong_value("text", "an object", *text);
-  const auto format = text->find("format");
-  if (format == text->end() || format->is_null()) return {};
-  if (format->is_object() && format->value("type", "") == "text") return {};
-  return Error{ErrorCode::kUnsupported, "text.format is not offered yet: leave it out or send {\"type\":\"text\"}",
-               "text.format"};
+  ObjectReader inner(*text, "text");
+  inner.accept("verbosity");
+  const Json* format = inner.find("format");
+  if (format == nullptr) return {};
+  if (!format->is_object()) return wrong_value("text.format", "an object with a type", *format);
+  ObjectReader fields(*format, "text.format");
+  LINNET_ASSIGN(const std::string type, fields.required_string("type"));
+  if (type == "text") return {};
+  if (type == "json_object") {
+    grammar = GrammarSource{GrammarKind::kJsonSchema, R"({"type":"object"})"};
+    return {};
+  }
+  if (type != "json_schema") return wrong_value("text.format.type", "text, json_object or json_schema", Json(type));
+  const Json* schema = fields.find("schema");
+  if (schema == nullptr) return missing_value("text.format.schema", "a JSON schema");
+  if (!schema->is_object()) return wrong_value("text.format.schema", "a JSON schema", *schema);
+  grammar = GrammarSource{GrammarKind::kJsonSchema, schema->dump()};
+  return {};
 }
 
 Status refuse_unsupported(ObjectReader& reader) {
@@ -144,10 +158,11 @@ Result<ParsedRequest> parse_responses(std::string_view body, const ParseOptions&
   ObjectReader reader(json, {});
   ParsedRequest parsed;
   LINNET_RETURN_IF_ERROR(check_tools(reader, parsed.ignored));
-  LINNET_RETURN_IF_ERROR(check_text(reader));
   LINNET_RETURN_IF_ERROR(refuse_unsupported(reader));
   LINNET_RETURN_IF_ERROR(read_reasoning(reader, parsed.reasoning));
   LINNET_RETURN_IF_ERROR(read_common_fields(reader, parsed));
+  LINNET_RETURN_IF_ERROR(refuse_choices(parsed));
+  LINNET_RETURN_IF_ERROR(read_text(reader, parsed.request.grammar));
   LINNET_RETURN_IF_ERROR(read_limits(reader, parsed));
   LINNET_ASSIGN(const auto instructions, reader.string("instructions"));
   LINNET_ASSIGN(const auto previous, reader.string("previous_response_id"));

@@ -65,6 +65,18 @@ TEST(ResponsesRequest, FieldsAndTheirEcho) {
   EXPECT_EQ(parsed->responses->items, R"([{"type":"message","role":"user","content":"hi"}])");
 }
 
+TEST(ResponsesRequest, FormatsAreGrammars) {
+  const auto grammar = [](const char* format) {
+    const auto parsed = parse(R"({"input":"x","text":{"format":)" + std::string(format) + "}}");
+    EXPECT_TRUE(parsed.ok()) << format;
+    return parsed.ok() ? parsed->request.grammar : std::nullopt;
+  };
+  EXPECT_EQ(grammar(R"({"type":"text"})"), std::nullopt);
+  EXPECT_EQ(grammar(R"({"type":"json_object"})"), (GrammarSource{GrammarKind::kJsonSchema, R"({"type":"object"})"}));
+  EXPECT_EQ(grammar(R"({"type":"json_schema","name":"n","strict":true,"schema":{"type":"array"}})"),
+            (GrammarSource{GrammarKind::kJsonSchema, R"({"type":"array"})"}));
+}
+
 TEST(ResponsesRequest, ErrorsNameTheField) {
   const std::pair<const char*, const char*> rows[] = {
       {"{}", "input"},
@@ -81,7 +93,9 @@ TEST(ResponsesRequest, ErrorsNameTheField) {
       {R"({"input":"x","previous_response_id":5})", "previous_response_id"},
       {R"({"input":"x","tools":[{"type":"function","name":"f"}]})", "tools[0]"},
       {R"({"input":"x","tools":[{}]})", "tools[0].type"},
-      {R"({"input":"x","text":{"format":{"type":"json_object"}}})", "text.format"},
+      {R"({"input":"x","text":{"format":{"type":"xml"}}})", "text.format.type"},
+      {R"({"input":"x","text":{"format":{"type":"json_schema","name":"n"}}})", "text.format.schema"},
+      {R"({"input":"x","n":2})", "n"},
       {R"({"input":"x","background":true})", "background"},
       {R"({"input":"x","truncation":"auto"})", "truncation"},
       {R"({"input":"x","conversation":"c"})", "conversation"},
