@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -69,6 +70,28 @@ TEST(Allocation, StepsOfAdmittedRequestsAllocateNothing) {
     fake.info.overlaps = overlaps;
     EngineRig rig({}, fake);
     expect_no_allocations(rig);
+  }
+}
+
+// Logprobs, penalties and biases of a row, several answers to one prompt, and a deadline that does not come.
+TEST(Allocation, StepsOfEveryKindOfRowAllocateNothing) {
+  EngineRig rig;
+  for (int round = 0; round < 4; ++round) {
+    std::vector<std::vector<RequestHandle>> handles;
+    for (std::int32_t index = 0; index < 4; ++index) {
+      Request request{.prompt = prompt_of(700 + 150 * index, round), .max_tokens = 40, .choices = 1 + index};
+      request.sampling = {
+          .seed = 5, .repetition_penalty = 1.2F, .frequency_penalty = 0.5F, .min_tokens = 3, .logprobs = 5 * index};
+      request.logit_bias = {{.token = TokenId{4}, .bias = 2}};
+      request.end_tokens = {TokenId{999}};
+      request.time_limit = std::chrono::hours(1);
+      handles.push_back(rig.submit_choices(request));
+    }
+    rig.engine().step();  // admission makes the sequences
+    const std::uint64_t made = allocations_of_steps(rig);
+    if (round > 0) {
+      EXPECT_EQ(made, 0U) << "round " << round;
+    }
   }
 }
 
