@@ -80,8 +80,6 @@ void OpenAiStream::finish(std::int32_t choice, const FinishEvent& finish) {
 
 void OpenAiStream::fail(const Error& error) { pending_.append("data: ").append(encode_error(error)).append("\n\n"); }
 
-void OpenAiStream::keep_alive() { pending_ += ": keep-alive\n\n"; }
-
 std::string OpenAiStream::take() { return std::exchange(pending_, {}); }
 
 std::string_view finish_reason_name(FinishReason reason) {

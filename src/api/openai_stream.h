@@ -50,7 +50,6 @@ class OpenAiStream {
   // Without an error: the choice's last chunk; after the last choice usage if asked for, and [DONE].
   void finish(std::int32_t choice, const FinishEvent& finish);
   void fail(const Error& error);  // an error event; no [DONE] follows
-  void keep_alive();              // a comment, which clients skip
 
   bool empty() const { return pending_.empty(); }
   std::string take();
