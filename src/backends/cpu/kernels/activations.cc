@@ -29,6 +29,8 @@ ActivationBlocks take_blocks(Carver& carver, int rows, int units, int block_rows
   const auto entries =
       static_cast<std::size_t>(blocks.blocks) * static_cast<std::size_t>(block_rows) * static_cast<std::size_t>(units);
   blocks.codes = carver.take<std::byte>(entries * 64);
+  blocks.scales = carver.take<float>(static_cast<std::size_t>(blocks.blocks) * static_cast<std::size_t>(block_rows) *
+                                     static_cast<std::size_t>(divided(units, kSegmentUnits)));
   blocks.sums = carver.take<float>(entries);
   blocks.negated = carver.take<std::int32_t>(entries * 2);
   return blocks;
@@ -48,6 +50,9 @@ void zero_tail(const ActivationBlocks& blocks, int rows, int units) {
     }
     std::memset(blocks.sums + u * block_rows + used, 0, tail * sizeof(float));
   }
+  const auto segments = static_cast<std::size_t>(divided(units, kSegmentUnits));
+  for (std::size_t s = static_cast<std::size_t>(blocks.blocks - 1) * segments; s < blocks.blocks * segments; ++s)
+    std::memset(blocks.scales + s * block_rows + used, 0, tail * sizeof(float));
 }
 
 void round_task(const KernelSet& kernels, const RoundTask& task, const Activations& out, int row_begin, int row_end) {
@@ -66,8 +71,8 @@ std::size_t activations_bytes(std::int64_t rows_max, std::int64_t cols_max) {
   const auto units = static_cast<std::size_t>(panel_groups(cols_max, kGroupMax) * (kGroupMax / kUnit));
   Carver carver(nullptr);
   carver.take<float>(rows * static_cast<std::size_t>(cols_max));
-  carver.take<float>(rows);
   carver.take<std::byte>(padded * units * 64);
+  carver.take<float>(padded * (units / kSegmentUnits));
   carver.take<float>(padded * units);
   carver.take<std::int32_t>(padded * units * 2);
   return carver.size();
@@ -80,7 +85,6 @@ Activations make_activations(const KernelSet& kernels, ActivationForms forms, in
   x.rows = rows;
   x.cols = cols;
   x.units = (forms.units + 1) / 2 * 2;
-  x.scales = carver.take<float>(static_cast<std::size_t>(rows));
   if (forms.floats) x.floats = carver.take<float>(static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols));
   if (x.units > 0) x.bytes = take_blocks(carver, rows, x.units, rows_of_block(kernels.tiles, rows));
   return x;

@@ -1,9 +1,9 @@
-// Inputs of linear layers: rows of f32, and rows rounded to 15 bits for quantized weights.
+// Inputs of linear layers: rows of f32, and rows rounded to 16 bits for quantized weights.
 //
-// A rounded row is one f32 scale and an integer of 15 bits for each column, held as two signed bytes: value = scale * (128 * high
-// + low), scale = max|x| / 16256. A row with NaN or infinity has scale NaN and integers zero: its outputs are NaN, other rows
-// don't know. A row whose largest magnitude is below 2^-80 counts as zero, so that no result depends on how subnormals are
-// treated.
+// A rounded row has one f32 scale for each segment of 128 columns and an integer of 16 bits for each column, held as two signed
+// bytes: value = scale * (256 * high + low), scale = max|x of the segment| / 32639. So an outlier coarsens its own segment only.
+// A segment with NaN or infinity has scale NaN and integers zero: the row's outputs are NaN, other rows don't know. A segment
+// whose largest magnitude is below 2^-80 counts as zero, so that no result depends on how subnormals are treated.
 #pragma once
 
 #include <bit>
@@ -14,8 +14,9 @@
 
 namespace linnet::cpu {
 
-inline constexpr float kActivationSteps = 16256.0F;       // 127 * 128: the largest magnitude of a rounded value
-inline constexpr float kActivationSmallest = 0x1.0p-80F;  // rows that stay below count as zero
+inline constexpr float kActivationSteps = 32639.0F;       // 127 * 256 + 127: the largest magnitude of a rounded value
+inline constexpr float kActivationSmallest = 0x1.0p-80F;  // segments that stay below count as zero
+inline constexpr int kSegmentUnits = 4;                   // of 32 columns; whole groups of every format
 
 // The forms in which rows are read, by the format of the weights. Both may be asked for at once.
 struct ActivationForms {
@@ -39,6 +40,7 @@ struct ActivationBlocks {
   std::int32_t block_rows = 0;
   std::int32_t blocks = 0;
   std::byte* codes = nullptr;       // 64-byte aligned
+  float* scales = nullptr;          // [block][segment][block_rows]
   float* sums = nullptr;            // [block][unit][block_rows] sum of the unit's integers: exact, and so are sums of four
   std::int32_t* negated = nullptr;  // [block][unit][2][block_rows] the same of 16 columns each, negated
 
@@ -48,13 +50,13 @@ struct ActivationBlocks {
 inline constexpr int kTileRowsMin = 4;  // fewer rows are quicker without tiles
 inline constexpr int kTileRowsMax = 8;  // both halves of so many rows share a tile
 
-// How a row is rounded: its scale, and the factor that makes integers of its values (0: they are all zero).
-struct RowRounding {
+// How a segment is rounded: its scale, and the factor that makes integers of its values (0: they are all zero).
+struct SegmentRounding {
   float scale = 0;
   float steps = 0;
 };
-// From the bits of the largest |value| of the row.
-constexpr RowRounding row_rounding(std::uint32_t magnitude) {
+// From the bits of the largest |value| of the segment.
+constexpr SegmentRounding segment_rounding(std::uint32_t magnitude) {
   if (magnitude >= 0x7f800000U) return {std::bit_cast<float>(0x7fc00000U), 0};
   const float largest = std::bit_cast<float>(magnitude);
   if (largest < kActivationSmallest) return {0, 0};
@@ -67,8 +69,9 @@ struct Activations {
   std::int32_t cols = 0;
   std::int32_t units = 0;   // an even number
   float* floats = nullptr;  // [rows, cols], null if not asked for
-  float* scales = nullptr;  // [rows]
   ActivationBlocks bytes;
+
+  std::int32_t segments() const { return (units + kSegmentUnits - 1) / kSegmentUnits; }
 };
 
 // What make_activations may take of scratch for up to rows_max rows and cols_max columns in all forms.

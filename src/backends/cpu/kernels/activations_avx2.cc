@@ -52,21 +52,18 @@ struct RowValues {
 };
 
 // The largest |value|, as bits: NaN and infinity are larger than all numbers.
-std::uint32_t largest_magnitude(const RowValues& row, float* floats) {
+std::uint32_t largest_magnitude(const RowValues& row, std::int32_t begin, std::int32_t end) {
   const __m256i magnitude = _mm256_set1_epi32(0x7fffffff);
   __m256i most = _mm256_setzero_si256();
-  for (std::int32_t c = 0; c < row.cols; c += 8) {
-    const __m256 v = row.at(c);
-    if (floats != nullptr) _mm256_maskstore_ps(floats + c, lanes8(row.cols - c), v);
-    most = _mm256_max_epu32(most, _mm256_and_si256(_mm256_castps_si256(v), magnitude));
-  }
+  for (std::int32_t c = begin; c < end; c += 8)
+    most = _mm256_max_epu32(most, _mm256_and_si256(_mm256_castps_si256(row.at(c)), magnitude));
   __m128i four = _mm_max_epu32(_mm256_castsi256_si128(most), _mm256_extracti128_si256(most, 1));
   four = _mm_max_epu32(four, _mm_unpackhi_epi64(four, four));
   four = _mm_max_epu32(four, _mm_shuffle_epi32(four, 1));
   return static_cast<std::uint32_t>(_mm_cvtsi128_si32(four));
 }
 
-// The integers of 16 columns as words; they have 15 bits.
+// The integers of 16 columns as words.
 [[gnu::always_inline]] inline __m256i rounded16(const RowValues& values, __m256 steps, std::int32_t column) {
   const __m256i first = _mm256_cvtps_epi32(_mm256_mul_ps(values.at(column), steps));
   const __m256i second = _mm256_cvtps_epi32(_mm256_mul_ps(values.at(column + 8), steps));
@@ -85,29 +82,38 @@ std::uint32_t largest_magnitude(const RowValues& row, float* floats) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), bytes);
 }
 
-// Writes all units of a row; `steps`: 16256 / max|x|, or 0 for a row of zeros (whose values may be anything).
-void round_row(const RowValues& values, float steps, const Activations& out, int row) {
+// Writes a unit; `steps`: 0 for zeros (the values may be anything).
+void put_unit(const RowValues& values, float steps, const Activations& out, int row, std::ptrdiff_t unit) {
   const ActivationBlocks& bytes = out.bytes;
   const std::ptrdiff_t step = bytes.block_rows;
-  const std::ptrdiff_t block = row / step * out.units * step, r = row % step;
-  for (std::ptrdiff_t u = 0; u < out.units; ++u) {
-    __m256i words[2] = {_mm256_setzero_si256(), _mm256_setzero_si256()};
-    if (steps != 0.0F) {
-      for (int i = 0; i < 2; ++i)
-        words[i] = rounded16(values, _mm256_set1_ps(steps), static_cast<std::int32_t>(u) * kUnit + 16 * i);
-    }
-    __m256i upper[2], lower[2];
-    std::int32_t sums[2];
-    for (int i = 0; i < 2; ++i) {
-      upper[i] = _mm256_srai_epi16(_mm256_add_epi16(words[i], _mm256_set1_epi16(64)), 7);
-      lower[i] = _mm256_sub_epi16(words[i], _mm256_slli_epi16(upper[i], 7));
-      sums[i] = sum_of_words(words[i]);
-      bytes.negated[2 * (block + u * step) + i * step + r] = -sums[i];
-    }
-    std::byte* const high = bytes.codes + (2 * (block + u * step) + r) * 32;
-    put_bytes(upper[0], upper[1], high);
-    put_bytes(lower[0], lower[1], high + step * 32);
-    bytes.sums[block + u * step + r] = static_cast<float>(sums[0] + sums[1]);
+  const std::ptrdiff_t at = (row / step * out.units + unit) * step, r = row % step;
+  __m256i words[2] = {_mm256_setzero_si256(), _mm256_setzero_si256()};
+  if (steps != 0.0F) {
+    for (int i = 0; i < 2; ++i)
+      words[i] = rounded16(values, _mm256_set1_ps(steps), static_cast<std::int32_t>(unit) * kUnit + 16 * i);
+  }
+  __m256i upper[2], lower[2];
+  std::int32_t sums[2];
+  for (int i = 0; i < 2; ++i) {
+    upper[i] = _mm256_srai_epi16(_mm256_add_epi16(words[i], _mm256_set1_epi16(128)), 8);
+    lower[i] = _mm256_sub_epi16(words[i], _mm256_slli_epi16(upper[i], 8));
+    sums[i] = sum_of_words(words[i]);
+    bytes.negated[2 * at + i * step + r] = -sums[i];
+  }
+  std::byte* const high = bytes.codes + (2 * at + r) * 32;
+  put_bytes(upper[0], upper[1], high);
+  put_bytes(lower[0], lower[1], high + step * 32);
+  bytes.sums[at + r] = static_cast<float>(sums[0] + sums[1]);
+}
+
+void round_row(const RowValues& values, const Activations& out, int row) {
+  const std::ptrdiff_t step = out.bytes.block_rows;
+  float* const scales = out.bytes.scales + row / step * out.segments() * step + row % step;
+  for (int s = 0; s < out.segments(); ++s) {
+    const int begin = s * kSegmentUnits, end = begin + kSegmentUnits < out.units ? begin + kSegmentUnits : out.units;
+    const SegmentRounding rounding = segment_rounding(largest_magnitude(values, begin * kUnit, end * kUnit));
+    scales[s * step] = rounding.scale;
+    for (int u = begin; u < end; ++u) put_unit(values, rounding.steps, out, row, u);
   }
 }
 
@@ -118,10 +124,9 @@ void round_rows_avx2(const RoundTask& task, const Activations& out, int row_begi
     const float* const x = task.x.data + row * task.x.stride;
     RowValues values{x, task.weight, 1.0F, out.cols};
     if (task.weight != nullptr) values.factor = norm_factor(x, out.cols, task.eps);
-    float* const floats = out.floats == nullptr ? nullptr : out.floats + std::ptrdiff_t{row} * out.cols;
-    const RowRounding rounding = row_rounding(largest_magnitude(values, floats));
-    out.scales[row] = rounding.scale;
-    if (out.bytes) round_row(values, rounding.steps, out, row);
+    for (std::int32_t c = 0; c < out.cols && out.floats != nullptr; c += 8)
+      _mm256_maskstore_ps(out.floats + std::ptrdiff_t{row} * out.cols + c, lanes8(out.cols - c), values.at(c));
+    if (out.bytes) round_row(values, out, row);
   }
 }
 

@@ -51,18 +51,6 @@ struct RowValues {
   }
 };
 
-// The largest |value|, as bits: NaN and infinity are larger than all numbers.
-std::uint32_t largest_magnitude(const RowValues& row, float* floats) {
-  const __m512i magnitude = _mm512_set1_epi32(0x7fffffff);
-  __m512i most = _mm512_setzero_si512();
-  for (std::int32_t c = 0; c < row.cols; c += 16) {
-    const __m512 v = row.at(c);
-    if (floats != nullptr) _mm512_mask_storeu_ps(floats + c, lanes(row.cols - c), v);
-    most = _mm512_max_epu32(most, _mm512_and_si512(_mm512_castps_si512(v), magnitude));
-  }
-  return _mm512_reduce_max_epu32(most);
-}
-
 // Words of two vectors of 16 dwords: the lower halves in order.
 __m512i lower_words(__m512i first, __m512i second) {
   alignas(64) static constexpr auto kWords = [] {
@@ -71,13 +59,6 @@ __m512i lower_words(__m512i first, __m512i second) {
     return words;
   }();
   return _mm512_permutex2var_epi16(first, _mm512_load_si512(kWords.data()), second);
-}
-
-// The integers of a unit as 16-bit words; they have 15 bits.
-[[gnu::always_inline]] inline __m512i rounded_unit(const RowValues& values, __m512 steps, std::int32_t column) {
-  const __m512i first = _mm512_cvtps_epi32(_mm512_mul_ps(values.at(column), steps));
-  const __m512i second = _mm512_cvtps_epi32(_mm512_mul_ps(values.at(column + 16), steps));
-  return lower_words(first, second);
 }
 
 // Sums of 16 words each of two units: first half of the first, first half of the second, second halves likewise.
@@ -93,13 +74,14 @@ __m128i sums_of(__m512i first, __m512i second) {
 // Where the units of a row go.
 struct RowPlace {
   std::byte* high;
+  float* scale;
   float* sum;
   std::int32_t* negated;
   std::ptrdiff_t block_rows;
 
   [[gnu::always_inline]] inline void put(std::ptrdiff_t unit, __m512i words, std::int32_t front, std::int32_t back) const {
-    const __m512i upper = _mm512_srai_epi16(_mm512_add_epi16(words, _mm512_set1_epi16(64)), 7);
-    const __m512i lower = _mm512_sub_epi16(words, _mm512_slli_epi16(upper, 7));
+    const __m512i upper = _mm512_srai_epi16(_mm512_add_epi16(words, _mm512_set1_epi16(128)), 8);
+    const __m512i lower = _mm512_sub_epi16(words, _mm512_slli_epi16(upper, 8));
     std::byte* const to = high + unit * block_rows * 64;
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_cvtepi16_epi8(upper));
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + block_rows * 32), _mm512_cvtepi16_epi8(lower));
@@ -109,25 +91,47 @@ struct RowPlace {
   }
 };
 
-RowPlace place_of(const ActivationBlocks& blocks, int units, int row) {
-  const std::ptrdiff_t base = std::ptrdiff_t{row / blocks.block_rows} * units * blocks.block_rows;
-  const std::ptrdiff_t r = row % blocks.block_rows;
-  return {blocks.codes + (2 * base + r) * 32, blocks.sums + base + r, blocks.negated + 2 * base + r, blocks.block_rows};
+RowPlace place_of(const Activations& out, int row) {
+  const ActivationBlocks& blocks = out.bytes;
+  const std::ptrdiff_t block = row / blocks.block_rows, r = row % blocks.block_rows;
+  const std::ptrdiff_t base = block * out.units * blocks.block_rows;
+  return {blocks.codes + (2 * base + r) * 32, blocks.scales + block * out.segments() * blocks.block_rows + r,
+          blocks.sums + base + r, blocks.negated + 2 * base + r, blocks.block_rows};
 }
 
-// Writes all units of a row, an even number; `steps`: 16256 / max|x|, or 0 for a row of zeros (whose values may be anything).
-void round_row(const RowValues& values, float steps, const Activations& out, int row) {
-  const RowPlace place = place_of(out.bytes, out.units, row);
-  const __m512 factor = _mm512_set1_ps(steps);
-  for (int u = 0; u < out.units; u += 2) {
-    __m512i words[2] = {_mm512_setzero_si512(), _mm512_setzero_si512()};
-    if (steps != 0.0F) {
-      for (int i = 0; i < 2; ++i) words[i] = rounded_unit(values, factor, (u + i) * kUnit);
-    }
-    const __m128i sums = sums_of(words[0], words[1]);
-    place.put(u, words[0], _mm_cvtsi128_si32(sums), _mm_extract_epi32(sums, 2));
-    place.put(u + 1, words[1], _mm_extract_epi32(sums, 1), _mm_extract_epi32(sums, 3));
+// Writes a segment of kUnits units, an even number, from this unit on.
+template <int kUnits>
+[[gnu::always_inline]] inline void round_segment(const RowValues& values, const RowPlace& place, int first) {
+  __m512 v[2 * kUnits];
+  __m512i most = _mm512_setzero_si512();
+#pragma GCC unroll 8
+  for (int i = 0; i < 2 * kUnits; ++i) {
+    v[i] = values.at(first * kUnit + 16 * i);
+    // NaN and infinity are larger than all numbers.
+    most = _mm512_max_epu32(most, _mm512_and_si512(_mm512_castps_si512(v[i]), _mm512_set1_epi32(0x7fffffff)));
   }
+  const SegmentRounding rounding = segment_rounding(_mm512_reduce_max_epu32(most));
+  place.scale[first / kSegmentUnits * place.block_rows] = rounding.scale;
+  const __m512 steps = _mm512_set1_ps(rounding.steps);
+  const bool zero = rounding.steps == 0.0F;  // values may be anything
+#pragma GCC unroll 4
+  for (int u = 0; u < kUnits; u += 2) {
+    __m512i integers[4], words[2];
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i)
+      integers[i] = zero ? _mm512_setzero_si512() : _mm512_cvtps_epi32(_mm512_mul_ps(v[2 * u + i], steps));
+    for (int i = 0; i < 2; ++i) words[i] = lower_words(integers[2 * i], integers[2 * i + 1]);
+    const __m128i sums = sums_of(words[0], words[1]);
+    place.put(first + u, words[0], _mm_cvtsi128_si32(sums), _mm_extract_epi32(sums, 2));
+    place.put(first + u + 1, words[1], _mm_extract_epi32(sums, 1), _mm_extract_epi32(sums, 3));
+  }
+}
+
+void round_row(const RowValues& values, const Activations& out, int row) {
+  const RowPlace place = place_of(out, row);
+  int u = 0;
+  for (; u + kSegmentUnits <= out.units; u += kSegmentUnits) round_segment<kSegmentUnits>(values, place, u);
+  if (u < out.units) round_segment<kSegmentUnits / 2>(values, place, u);
 }
 
 }  // namespace
@@ -137,11 +141,9 @@ void round_rows_avx512(const RoundTask& task, const Activations& out, int row_be
     const float* const x = task.x.data + row * task.x.stride;
     RowValues values{x, task.weight, 1.0F, out.cols};
     if (task.weight != nullptr) values.factor = norm_factor(x, out.cols, task.eps);
-    float* const floats = out.floats == nullptr ? nullptr : out.floats + std::ptrdiff_t{row} * out.cols;
-    const std::uint32_t magnitude = largest_magnitude(values, floats);
-    const RowRounding rounding = row_rounding(magnitude);
-    out.scales[row] = rounding.scale;
-    if (out.bytes) round_row(values, rounding.steps, out, row);
+    for (std::int32_t c = 0; c < out.cols && out.floats != nullptr; c += 16)
+      _mm512_mask_storeu_ps(out.floats + std::ptrdiff_t{row} * out.cols + c, lanes(out.cols - c), values.at(c));
+    if (out.bytes) round_row(values, out, row);
   }
 }
 

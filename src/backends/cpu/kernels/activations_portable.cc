@@ -39,13 +39,33 @@ void put_unit(const Activations& out, int row, int unit, const std::int32_t* val
   std::byte* const low = high + step * 32;
   std::int32_t sums[2] = {};
   for (int c = 0; c < kUnit; ++c) {
-    const std::int32_t upper = (values[c] + 64) >> 7;
+    const std::int32_t upper = (values[c] + 128) >> 8;
     high[c] = static_cast<std::byte>(upper);
-    low[c] = static_cast<std::byte>(values[c] - 128 * upper);
+    low[c] = static_cast<std::byte>(values[c] - 256 * upper);
     sums[c / 16] += values[c];
   }
   out.bytes.sums[base + r] = static_cast<float>(sums[0] + sums[1]);
   for (int half = 0; half < 2; ++half) out.bytes.negated[2 * base + half * step + r] = -sums[half];
+}
+
+// Values of a row's columns from `first` on that a segment has, zero beyond the last column.
+using SegmentValues = float[kSegmentUnits * kUnit];
+
+void round_segment(const SegmentValues& values, const Activations& out, int row, int segment) {
+  std::uint32_t magnitude = 0;
+  for (const float value : values) {
+    const std::uint32_t bits = std::bit_cast<std::uint32_t>(value) & 0x7fffffffU;
+    magnitude = bits > magnitude ? bits : magnitude;
+  }
+  const SegmentRounding rounding = segment_rounding(magnitude);
+  const std::ptrdiff_t block_rows = out.bytes.block_rows;
+  out.bytes.scales[(row / block_rows * out.segments() + segment) * block_rows + row % block_rows] = rounding.scale;
+  for (int u = 0; u < kSegmentUnits && segment * kSegmentUnits + u < out.units; ++u) {
+    std::int32_t integers[kUnit] = {};
+    for (int c = 0; c < kUnit && rounding.steps != 0.0F; ++c)
+      integers[c] = static_cast<std::int32_t>(std::nearbyint(values[u * kUnit + c] * rounding.steps));
+    put_unit(out, row, segment * kSegmentUnits + u, integers);
+  }
 }
 
 }  // namespace
@@ -54,22 +74,13 @@ void round_rows_portable(const RoundTask& task, const Activations& out, int row_
   for (int row = row_begin; row < row_end; ++row) {
     const float* const x = task.x.data + row * task.x.stride;
     const float factor = task.weight == nullptr ? 1.0F : norm_factor(x, out.cols, task.eps);
-    std::uint32_t magnitude = 0;
-    for (std::int32_t c = 0; c < out.cols; ++c) {
-      const float value = value_at(x, task.weight, factor, c);
-      if (out.floats != nullptr) out.floats[std::ptrdiff_t{row} * out.cols + c] = value;
-      const std::uint32_t bits = std::bit_cast<std::uint32_t>(value) & 0x7fffffffU;
-      magnitude = bits > magnitude ? bits : magnitude;
-    }
-    const RowRounding rounding = row_rounding(magnitude);
-    out.scales[row] = rounding.scale;
-    if (!out.bytes) continue;
-    for (int u = 0; u < out.units; ++u) {
-      std::int32_t values[kUnit] = {};
-      for (int c = 0; c < kUnit && u * kUnit + c < out.cols && rounding.steps != 0.0F; ++c) {
-        values[c] = static_cast<std::int32_t>(std::nearbyint(value_at(x, task.weight, factor, u * kUnit + c) * rounding.steps));
-      }
-      put_unit(out, row, u, values);
+    for (std::int32_t c = 0; c < out.cols && out.floats != nullptr; ++c)
+      out.floats[std::ptrdiff_t{row} * out.cols + c] = value_at(x, task.weight, factor, c);
+    for (int s = 0; s < out.segments(); ++s) {
+      SegmentValues values = {};
+      for (int c = 0; c < kSegmentUnits * kUnit && s * kSegmentUnits * kUnit + c < out.cols; ++c)
+        values[c] = value_at(x, task.weight, factor, s * kSegmentUnits * kUnit + c);
+      round_segment(values, out, row, s);
     }
   }
 }

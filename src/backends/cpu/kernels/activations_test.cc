@@ -13,30 +13,50 @@ std::int32_t byte_value(const Activations& x, int row, int col) {
   const std::ptrdiff_t rows = x.bytes.block_rows;
   const std::ptrdiff_t at = (row / rows * x.units + col / 32) * rows;
   const std::byte* const high = x.bytes.codes + (2 * at + row % rows) * 32 + col % 32;
-  return 128 * static_cast<std::int8_t>(*high) + static_cast<std::int8_t>(high[rows * 32]);
+  return 256 * static_cast<std::int8_t>(*high) + static_cast<std::int8_t>(high[rows * 32]);
 }
-TEST(Activations, RoundsToTheNearestOf15Bits) {
+
+float scale_of(const Activations& x, int row, int segment) {
+  const std::ptrdiff_t rows = x.bytes.block_rows;
+  return x.bytes.scales[(row / rows * x.segments() + segment) * rows + row % rows];
+}
+
+TEST(Activations, RoundsToTheNearestOf16Bits) {
   for (const KernelSet* const kernels : runnable_kernel_sets()) {
     for (const int cols : {1, 31, 32, 33, 96, 576, 1000}) {
       for (const int rows : {1, 3, 4, 13, 40}) {
         const auto x = random_rows(rows, cols, 1);
         const TestActivations a(*kernels, both_forms(cols), x.data(), rows, cols);
         for (int r = 0; r < rows; ++r) {
-          const float scale = a.x.scales[r];
           for (int c = 0; c < a.x.units * kUnit; ++c) {
+            const float scale = scale_of(a.x, r, c / 128);
             const std::int32_t value = byte_value(a.x, r, c);
             if (c >= cols) {
               ASSERT_EQ(value, 0);
               continue;
             }
             const float original = x[static_cast<std::size_t>(r * cols + c)];
-            ASSERT_LE(std::abs(value), 16256);
+            ASSERT_LE(std::abs(value), 32639);
             ASSERT_NEAR(original, static_cast<float>(value) * scale, scale * 0.502F) << kernels->name;
             ASSERT_EQ(a.x.floats[r * cols + c], original);
           }
         }
       }
     }
+  }
+}
+
+// An outlier coarsens its own segment only.
+TEST(Activations, SegmentsHaveScalesOfTheirOwn) {
+  for (const KernelSet* const kernels : runnable_kernel_sets()) {
+    std::vector<float> x(300, 1.0F);
+    x[130] = 1000.0F;
+    const TestActivations a(*kernels, both_forms(300), x.data(), 1, 300);
+    EXPECT_EQ(scale_of(a.x, 0, 0), 1.0F / 32639.0F) << kernels->name;
+    EXPECT_EQ(scale_of(a.x, 0, 1), 1000.0F / 32639.0F) << kernels->name;
+    EXPECT_EQ(scale_of(a.x, 0, 2), 1.0F / 32639.0F) << kernels->name;
+    EXPECT_EQ(byte_value(a.x, 0, 127), 32639);
+    EXPECT_EQ(byte_value(a.x, 0, 131), 33);
   }
 }
 
@@ -81,7 +101,7 @@ TEST(Activations, ARowsBitsDependOnThatRowAlone) {
     for (int r = 0; r < rows; ++r) {
       const Activations alone = make_activations(portable, both_forms(cols), 1, cols, alone_memory.data());
       rms_norm_round(portable, {x.data() + r * cols, cols}, weight.data(), 1e-5F, alone, 0, 1);
-      ASSERT_EQ(alone.scales[0], batch.scales[r]) << kernels->name;
+      for (int s = 0; s < batch.segments(); ++s) ASSERT_EQ(scale_of(alone, 0, s), scale_of(batch, r, s)) << kernels->name;
       for (int c = 0; c < cols; ++c) {
         ASSERT_EQ(byte_value(alone, 0, c), byte_value(batch, r, c)) << kernels->name;
         ASSERT_EQ(alone.floats[c], batch.floats[r * cols + c]) << kernels->name;
@@ -126,15 +146,16 @@ TEST(Activations, SpecialRows) {
                              {"signalling", std::bit_cast<float>(0xff800001U), true}};
   for (const KernelSet* const kernels : runnable_kernel_sets()) {
     for (const Case& c : kCases) {
-      std::vector<float> x(5 * 64, 0.0F);
-      x[2 * 64 + 40] = c.value;
-      const TestActivations a(*kernels, both_forms(64), x.data(), 5, 64);
+      std::vector<float> x(5 * 192, 0.0F);
+      x[2 * 192 + 40] = c.value;
+      const TestActivations a(*kernels, both_forms(192), x.data(), 5, 192);
       for (int r = 0; r < 5; ++r) {
-        EXPECT_EQ(std::isnan(a.x.scales[r]), c.nan && r == 2) << kernels->name << " " << c.name;
+        EXPECT_EQ(std::isnan(scale_of(a.x, r, 0)), c.nan && r == 2) << kernels->name << " " << c.name;
         if (!c.nan) {
-          EXPECT_EQ(a.x.scales[r], 0.0F) << c.name;
+          EXPECT_EQ(scale_of(a.x, r, 0), 0.0F) << c.name;
         }
-        for (int col = 0; col < 64; ++col) EXPECT_EQ(byte_value(a.x, r, col), 0) << c.name;
+        EXPECT_EQ(scale_of(a.x, r, 1), 0.0F) << c.name;
+        for (int col = 0; col < 192; ++col) EXPECT_EQ(byte_value(a.x, r, col), 0) << c.name;
       }
     }
     // The largest and smallest that count.
@@ -142,9 +163,9 @@ TEST(Activations, SpecialRows) {
       std::vector<float> x(64, value);
       x[1] = -value;
       const TestActivations a(*kernels, both_forms(64), x.data(), 1, 64);
-      EXPECT_EQ(byte_value(a.x, 0, 0), 16256);
-      EXPECT_EQ(byte_value(a.x, 0, 1), -16256);
-      EXPECT_EQ(a.x.scales[0], value / 16256.0F);
+      EXPECT_EQ(byte_value(a.x, 0, 0), 32639);
+      EXPECT_EQ(byte_value(a.x, 0, 1), -32639);
+      EXPECT_EQ(scale_of(a.x, 0, 0), value / 32639.0F);
     }
   }
 }

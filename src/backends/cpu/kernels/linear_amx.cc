@@ -1,5 +1,5 @@
 // Quantized weights times rounded rows in int8 tiles. High and low halves of a block of rows are one tile A, one below the other,
-// so one product gives both sums of a group; 128 * high + low is the group's integer. Panels of bytes are tile B as they lie in
+// so one product gives both sums of a group; 256 * high + low is the group's integer. Panels of bytes are tile B as they lie in
 // memory; panels of nibbles are unpacked on the way or, for many rows, widened to bytes that stay in L2. bf16 tiles, which would
 // hold a nibble group's integer in one f32 sum, are no quicker: tile loads and stores occupy the vector ports, one step a row,
 // and theirs have twice the bytes.
@@ -19,7 +19,7 @@ constexpr int kRing = 8;                           // unpacked units; a power of
 constexpr int kPanelsMax = 48;                     // that meet a block of rows one after another
 constexpr int kFewBlocks = 4;                      // of rows, for which nibbles are unpacked once each; more share widened panels
 constexpr std::size_t kWeightsBytes = 640 * 1024;  // of them, where many blocks follow: they stay in L2
-constexpr int kChunkUnits = 24;                    // of many blocks: a block's activations stay in L1 while panels pass by
+constexpr int kChunkUnits = 24;  // of many blocks, whole segments: a block's activations stay in L1 while panels pass by
 
 struct alignas(64) Stage {
   std::int32_t sums[4][2][16][16];  // [group % 4][panel][row: high halves, low halves][lane]
@@ -31,6 +31,7 @@ static_assert(sizeof(Stage) + kWeightsBytes <= kLinearScratchBytes);
 // One block of rows times panels that follow each other, over some of the groups; nibbles: over all.
 struct Work {
   const std::byte* codes;  // the block's, from the first of the groups
+  const float* scales;     // likewise, by segments
   const float* x_sums;     // likewise
   const std::byte* weights;
   std::ptrdiff_t panel_bytes;
@@ -38,7 +39,7 @@ struct Work {
   DType numbers;
   int panels;
   std::ptrdiff_t groups;  // even, at least 4
-  bool first;             // sums start from zero; else they go on from stage->out
+  bool first;             // y starts from zero; else it goes on from `out`
   bool fetch;             // weights come from far
   Stage* stage;
   float* out;  // [panel][row][lane]
@@ -67,9 +68,10 @@ struct At {
   std::ptrdiff_t group;
 };
 
-// kRows x 16 sums live in registers. Software pipeline, in groups: tile loads of g + 1 | products of g | tile store of g - 1 |
-// fma of g - 3; the last groups of a panel drain while the next panel starts. Tiles: C 0 to 3 by the group's parity
-// and the panel, A 4 and 5 by the unit's parity, B 6 and 7 likewise, or by the panel where there are two.
+// kRows x 16 sums of a segment live in registers, those of all segments in `out`. Software pipeline, in groups: tile loads of g +
+// 1 | products of g | tile store of g - 1 | fma of g - 3; the last groups of a panel drain while the next panel starts. Tiles: C
+// 0 to 3 by the group's parity and the panel, A 4 and 5 by the unit's parity, B 6 and 7 likewise, or by the panel where there are
+// two.
 template <PanelFormat kShape, int kRows, int kPanels>
 class Block {
  public:
@@ -88,6 +90,9 @@ class Block {
     load_rows<0>({panel, 0}, 0);
     load_weights<0>({panel, 0}, 0, 0);
     begin(out);
+    for (auto& panel_acc : acc_) {
+      for (__m512& acc : panel_acc) acc = _mm512_setzero_ps();
+    }
     step<0, false, false>({panel, 0}, {panel, 1}, {panel, 0});
     step<1, true, false>({panel, 1}, {panel, 2}, {panel, 0});
     step<0, true, false>({panel, 2}, {panel, 3}, {panel, 0});
@@ -103,20 +108,19 @@ class Block {
       step<0, true, true>({next, 0}, {next, 1}, {panel, groups - 3});
       step<1, true, true>({next, 1}, {next, 2}, {panel, groups - 2});
       step<0, true, true>({next, 2}, {next, 3}, {panel, groups - 1});
-      end(out);
       out += kPanels * kRows * kPanelRows;
       panel = next;
       begin(out);
     }
     store<1>();
     for (int back = 3; back > 0; --back) add<0, kRows>({panel, groups - back}, -back);
-    end(out);
   }
 
  private:
   static constexpr bool kNibbles = is_nibbles(kShape);
   static constexpr int kUnits = kShape.group < kUnit ? 1 : kShape.group / kUnit;  // products of a group
   static constexpr std::ptrdiff_t kUnitBytes = code_bytes(kShape) / kUnits;
+  static constexpr std::ptrdiff_t kSegmentGroups = kSegmentUnits * kUnit / kShape.group;
 
   // Where group count_ + offset of the stream of groups is staged, for one of the panels.
   [[gnu::always_inline]] inline std::int32_t* staged(int offset, int panel) const {
@@ -182,10 +186,27 @@ class Block {
       const std::int32_t* const sums = staged(offset, p);
 #pragma GCC unroll 8
       for (int r = kBegin; r < kEnd; ++r) {
-        const __m512i high = _mm512_slli_epi32(_mm512_load_si512(sums + r * 16), 7);
+        const __m512i high = _mm512_slli_epi32(_mm512_load_si512(sums + r * 16), 8);
         const __m512 sum = _mm512_cvtepi32_ps(_mm512_add_epi32(high, _mm512_load_si512(sums + (kRows + r) * 16)));
         acc_[p][r] = _mm512_fmadd_ps(sum, scale, acc_[p][r]);
         if constexpr (kShape.affine) acc_[p][r] = _mm512_fmadd_ps(bias, _mm512_set1_ps(x[r]), acc_[p][r]);
+      }
+    }
+    if ((at.group + 1) % kSegmentGroups == 0 || at.group + 1 == work_.groups)
+      add_segment<kBegin, kEnd>(at.group / kSegmentGroups);
+  }
+
+  // Adds the segment's sums, times the segment's scales, to those of rows [kBegin, kEnd).
+  template <int kBegin, int kEnd>
+  [[gnu::always_inline]] inline void add_segment(std::ptrdiff_t segment) {
+    const float* const scales = work_.scales + segment * kRows;
+#pragma GCC unroll 2
+    for (int p = 0; p < kPanels; ++p) {
+#pragma GCC unroll 8
+      for (int r = kBegin; r < kEnd; ++r) {
+        float* const total = out_ + (p * kRows + r) * kPanelRows;
+        _mm512_store_ps(total, _mm512_fmadd_ps(acc_[p][r], _mm512_set1_ps(scales[r]), _mm512_load_ps(total)));
+        acc_[p][r] = _mm512_setzero_ps();
       }
     }
   }
@@ -244,20 +265,10 @@ class Block {
     ++count_;
   }
 
-  [[gnu::always_inline]] inline void begin(const float* out) {
-#pragma GCC unroll 2
-    for (int p = 0; p < kPanels; ++p) {
-#pragma GCC unroll 8
-      for (int r = 0; r < kRows; ++r)
-        acc_[p][r] = work_.first ? _mm512_setzero_ps() : _mm512_load_ps(out + (p * kRows + r) * kPanelRows);
-    }
-  }
-  [[gnu::always_inline]] inline void end(float* out) {
-#pragma GCC unroll 2
-    for (int p = 0; p < kPanels; ++p) {
-#pragma GCC unroll 8
-      for (int r = 0; r < kRows; ++r) _mm512_store_ps(out + (p * kRows + r) * kPanelRows, acc_[p][r]);
-    }
+  // The next panels' sums.
+  [[gnu::always_inline]] inline void begin(float* out) {
+    out_ = out;
+    for (int i = 0; work_.first && i < kPanels * kRows; ++i) _mm512_store_ps(out + i * kPanelRows, _mm512_setzero_ps());
   }
 
   Work work_;
@@ -265,6 +276,7 @@ class Block {
   const std::byte* ahead_end_ = nullptr;
   int count_ = 0;  // groups whose products are done, of all panels
   __m512 acc_[kPanels][kRows];
+  float* out_ = nullptr;  // of the panels that are summed up
   float group_sums_[kRows] = {};
 };
 
@@ -351,6 +363,9 @@ void run_panels(const Activations& x, const Finish& finish_as, const Panels& pan
       const std::ptrdiff_t at =
           (std::ptrdiff_t{b} * x.units + std::ptrdiff_t{g} * panels.format.group / kUnit) * bytes.block_rows;
       work.codes = bytes.codes + at * 64;
+      work.scales =
+          bytes.scales +
+          (std::ptrdiff_t{b} * x.segments() + std::ptrdiff_t{g} * panels.format.group / kUnit / kSegmentUnits) * bytes.block_rows;
       work.x_sums = bytes.sums + at;
       work.weights = panels.data + g * work.group_bytes;
       work.groups = groups;
@@ -417,7 +432,7 @@ void linear_tiles_amx(const PanelMatrix& weights, const Activations& x, const Li
     const int count = share.panel_end - p < step ? share.panel_end - p : step;
     const Panels panels{weights.format, weights.panel(p), static_cast<std::ptrdiff_t>(weights.panel_bytes), weights.groups, p,
                         count};
-    run_panels(x, {&out, x.scales, &weights, 0, 0}, widen_them ? widen(panels, share.scratch + sizeof(Stage)) : panels, stage);
+    run_panels(x, {&out, &weights, 0, 0}, widen_them ? widen(panels, share.scratch + sizeof(Stage)) : panels, stage);
   }
   amx::release();
 }

@@ -1,4 +1,4 @@
-// Quantized weights times rounded rows with AVX2: VPMADDWD of codes widened to words and the integers of 15 bits whole, so
+// Quantized weights times rounded rows with AVX2: VPMADDWD of codes widened to words and the integers of 16 bits whole, so
 // nothing saturates; the integers are those of the other sets. Up to four rows at once; a row's columns are put in the order in
 // which words of codes come: 0, 2 and 1, 3 of each four.
 #include <immintrin.h>
@@ -20,7 +20,8 @@ static_assert(std::size_t{kColsMax + 4 * kGroupMax} * 2 <= kLinearScratchBytes);
 // Rows in order: [unit][row][16 dwords].
 struct OrderedRows {
   const std::byte* words;
-  const float* sums;            // of the block, from the first of the rows
+  const float* scales;          // of the block, from the first of the rows
+  const float* sums;            // likewise
   const std::int32_t* negated;  // likewise
   std::ptrdiff_t block_rows;
 };
@@ -29,7 +30,7 @@ struct OrderedRows {
 [[gnu::always_inline]] inline __m256i ordered(const std::byte* high, const std::byte* low) {
   const __m256i upper = _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(high)));
   const __m256i lower = _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(low)));
-  const __m256i words = _mm256_add_epi16(_mm256_slli_epi16(upper, 7), lower);
+  const __m256i words = _mm256_add_epi16(_mm256_slli_epi16(upper, 8), lower);
   return _mm256_shufflehi_epi16(_mm256_shufflelo_epi16(words, _MM_SHUFFLE(3, 1, 2, 0)), _MM_SHUFFLE(3, 1, 2, 0));
 }
 
@@ -46,7 +47,8 @@ OrderedRows order_rows(const Activations& x, int first, int rows, std::byte* scr
       _mm256_storeu_si256(to + 1, ordered(high + 16, low + 16));
     }
   }
-  return {scratch, bytes.sums + block + r, bytes.negated + 2 * block + r, step};
+  return {scratch, bytes.scales + first / step * x.segments() * step + r, bytes.sums + block + r, bytes.negated + 2 * block + r,
+          step};
 }
 
 // Four columns of 8 lanes as words: columns 0 and 2 beside 1 and 3; `pair` of the unit's eight.
@@ -119,9 +121,10 @@ void run_panel(const PanelMatrix& weights, int index, const OrderedRows& x, floa
   const PanelFormat format = weights.format;
   const std::byte* panel = weights.panel(index);
   const std::ptrdiff_t step = panel_group_bytes(format);
-  __m256 acc[2][kRows];
-  for (auto& half : acc) {
-    for (auto& a : half) a = _mm256_setzero_ps();
+  constexpr int kSegmentGroups = kSegmentUnits * kUnit / kShape.group;
+  __m256 acc[2][kRows], total[2][kRows];
+  for (int half = 0; half < 2; ++half) {
+    for (int r = 0; r < kRows; ++r) acc[half][r] = total[half][r] = _mm256_setzero_ps();
   }
   for (int g = 0; g < weights.groups; ++g, panel += step) {
     for (std::ptrdiff_t z = 0; z < step; z += 64)
@@ -141,9 +144,17 @@ void run_panel(const PanelMatrix& weights, int index, const OrderedRows& x, floa
         }
       }
     }
+    if ((g + 1) % kSegmentGroups != 0 && g + 1 < weights.groups) continue;
+    const float* const scales = x.scales + g / kSegmentGroups * x.block_rows;
+    for (int half = 0; half < 2; ++half) {
+      for (int r = 0; r < kRows; ++r) {
+        total[half][r] = _mm256_fmadd_ps(acc[half][r], _mm256_set1_ps(scales[r]), total[half][r]);
+        acc[half][r] = _mm256_setzero_ps();
+      }
+    }
   }
   for (int r = 0; r < kRows; ++r) {
-    for (int half = 0; half < 2; ++half) _mm256_storeu_ps(sums[r][panel_of_two] + 8 * half, acc[half][r]);
+    for (int half = 0; half < 2; ++half) _mm256_storeu_ps(sums[r][panel_of_two] + 8 * half, total[half][r]);
   }
 }
 
@@ -182,7 +193,7 @@ void run(const PanelMatrix& weights, const Activations& x, const LinearOutput& o
       for (int p = first; p < end; p += 2) {
         const int panels = end - p < 2 ? 1 : 2;
         for (int i = 0; i < panels; ++i) run_panels<kShape>(weights, ordered_rows, rows, p + i, sums, i);
-        for (int r = 0; r < rows; ++r) finish_row({&weights, &out, p, panels, row + r, x.scales[row + r]}, sums[r]);
+        for (int r = 0; r < rows; ++r) finish_row({&weights, &out, p, panels, row + r}, sums[r]);
       }
       row += rows;
     }

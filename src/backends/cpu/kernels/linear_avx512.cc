@@ -21,6 +21,7 @@ constexpr int kPrefetchBytes = 2560;
 // Rounded rows of one block: kRows of its block_rows.
 struct BlockRows {
   const std::byte* codes;
+  const float* scales;
   const float* sums;
   const std::int32_t* negated;
   std::ptrdiff_t block_rows;
@@ -48,11 +49,7 @@ template <PanelFormat kShape, int kRows>
     s.high[r] = s.low[r] = _mm512_setzero_si512();
     if constexpr (kShape.affine) continue;
     const __m512i negated = negated_sum<kShape.group>(x, group, r);
-    if constexpr (is_nibbles(kShape)) {
-      s.low[r] = _mm512_slli_epi32(negated, 3);
-    } else {
-      s.high[r] = negated;  // counts 128 times
-    }
+    s.low[r] = _mm512_slli_epi32(negated, is_nibbles(kShape) ? 3 : 7);
   }
 }
 
@@ -122,8 +119,9 @@ template <PanelFormat kShape, int kRows>
   const std::byte* panel = weights.panel(index);
   const DType numbers = weights.format.numbers;
   const std::ptrdiff_t step = panel_group_bytes(weights.format);
-  __m512 acc[kRows];
-  for (auto& a : acc) a = _mm512_setzero_ps();
+  constexpr int kSegmentGroups = kSegmentUnits * kUnit / kShape.group;
+  __m512 acc[kRows], total[kRows];
+  for (int r = 0; r < kRows; ++r) acc[r] = total[r] = _mm512_setzero_ps();
   for (int g = 0; g < weights.groups; ++g, panel += step) {
     for (std::ptrdiff_t z = 0; z < step; z += 64)
       _mm_prefetch(reinterpret_cast<const char*>(panel) + kPrefetchBytes + z, _MM_HINT_T0);
@@ -134,12 +132,19 @@ template <PanelFormat kShape, int kRows>
     if constexpr (kShape.affine) bias = load_numbers(numbers, panel + kCodes + numbers_bytes(weights.format));
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r) {
-      const __m512 sum = _mm512_cvtepi32_ps(_mm512_add_epi32(_mm512_slli_epi32(s.high[r], 7), s.low[r]));
+      const __m512 sum = _mm512_cvtepi32_ps(_mm512_add_epi32(_mm512_slli_epi32(s.high[r], 8), s.low[r]));
       acc[r] = _mm512_fmadd_ps(sum, scale, acc[r]);
       if constexpr (kShape.affine) acc[r] = _mm512_fmadd_ps(bias, _mm512_set1_ps(x_sum<kShape>(x, g, r)), acc[r]);
     }
+    if ((g + 1) % kSegmentGroups != 0 && g + 1 < weights.groups) continue;
+    const float* const scales = x.scales + g / kSegmentGroups * x.block_rows;
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) {
+      total[r] = _mm512_fmadd_ps(acc[r], _mm512_set1_ps(scales[r]), total[r]);
+      acc[r] = _mm512_setzero_ps();
+    }
   }
-  for (int r = 0; r < kRows; ++r) _mm512_storeu_ps(sums + r * kPanelRows, acc[r]);
+  for (int r = 0; r < kRows; ++r) _mm512_storeu_ps(sums + r * kPanelRows, total[r]);
 }
 
 // Two panels of a block of rows, finished together.
@@ -178,10 +183,11 @@ void run(const PanelMatrix& weights, const Activations& x, const LinearOutput& o
       for (int row = begin; row < end; row += 4) {
         const int rows = end - row < 4 ? end - row : 4;
         const std::ptrdiff_t r = row - begin;
-        const BlockRows block{bytes.codes + b * stride * 64 + r * 32, bytes.sums + b * stride + r,
+        const BlockRows block{bytes.codes + b * stride * 64 + r * 32,
+                              bytes.scales + std::ptrdiff_t{b} * x.segments() * bytes.block_rows + r, bytes.sums + b * stride + r,
                               bytes.negated + 2 * b * stride + r, bytes.block_rows};
         run_block<kShape>(weights, block, rows, p, panels, sums);
-        finish({&out, x.scales, &weights, p, panels}, {sums, sums + 4 * kPanelRows, kPanelRows}, row, rows);
+        finish({&out, &weights, p, panels}, {sums, sums + 4 * kPanelRows, kPanelRows}, row, rows);
       }
     }
   }

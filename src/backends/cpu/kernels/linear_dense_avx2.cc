@@ -37,7 +37,7 @@ void run_rows(const PanelMatrix& weights, const Activations& x, const LinearOutp
   for (int p = share.panel_begin; p < share.panel_end; p += 2) {
     const int panels = share.panel_end - p < 2 ? 1 : 2;
     for (int i = 0; i < panels; ++i) run_panel<kRows>(weights, x.floats + std::ptrdiff_t{row} * x.cols, p + i, sums, i);
-    for (int r = 0; r < kRows; ++r) finish_row({&weights, &out, p, panels, row + r, 1.0F}, sums[r]);
+    for (int r = 0; r < kRows; ++r) finish_row({&weights, &out, p, panels, row + r}, sums[r]);
   }
 }
 

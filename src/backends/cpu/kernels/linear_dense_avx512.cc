@@ -53,7 +53,7 @@ void run_rows(const PanelMatrix& weights, const Activations& x, const LinearOutp
     for (int i = 0; i < panels; i += 2) {
       const int count = panels - i < 2 ? 1 : 2;
       const float* const first = sums + i * kRows * kPanelRows;
-      finish({&out, nullptr, &weights, p + i, count}, {first, first + kRows * kPanelRows, kPanelRows}, row, kRows);
+      finish({&out, &weights, p + i, count}, {first, first + kRows * kPanelRows, kPanelRows}, row, kRows);
     }
     p += panels;
   }

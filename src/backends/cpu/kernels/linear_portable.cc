@@ -71,7 +71,7 @@ void add_group(const PanelMatrix& weights, const std::byte* group, const GroupCo
     const std::ptrdiff_t column = std::ptrdiff_t{g} * format.group + c;
     const std::ptrdiff_t unit = block + column / kUnit * step;
     const std::byte* const high = bytes.codes + (2 * unit + r) * 32 + column % kUnit;
-    const std::int32_t value = 128 * static_cast<std::int8_t>(high[0]) + static_cast<std::int8_t>(high[step * 32]);
+    const std::int32_t value = 256 * static_cast<std::int8_t>(high[0]) + static_cast<std::int8_t>(high[step * 32]);
     for (int lane = 0; lane < kPanelRows; ++lane) sums[lane] += codes[c][lane] * value;
     if (column % kUnit == 0) x_sum += bytes.sums[unit + r];
   }
@@ -82,13 +82,25 @@ void add_group(const PanelMatrix& weights, const std::byte* group, const GroupCo
   }
 }
 
+// A segment's part of one row joins its sums.
+void add_segment(const Activations& x, int row, int segment, float (&acc)[kPanelRows], float (&sums)[kPanelRows]) {
+  const std::ptrdiff_t block_rows = x.bytes.block_rows;
+  const float scale = x.bytes.scales[(row / block_rows * x.segments() + segment) * block_rows + row % block_rows];
+  for (int lane = 0; lane < kPanelRows; ++lane) {
+    sums[lane] = std::fma(acc[lane], scale, sums[lane]);
+    acc[lane] = 0;
+  }
+}
+
 constexpr int kRowsAtOnce = 8;  // that share an unpacked group
 
 void quantized_rows(const PanelMatrix& weights, const Activations& x, const LinearOutput& out, int panel, int panels, int row,
                     int rows) {
   float sums[kRowsAtOnce][2][kPanelRows] = {};
+  const int segment_groups = kSegmentUnits * kUnit / weights.format.group;
   for (int i = 0; i < panels; ++i) {
     const std::byte* group = weights.panel(panel + i);
+    float acc[kRowsAtOnce][kPanelRows] = {};
     for (int g = 0; g < weights.groups; ++g, group += panel_group_bytes(weights.format)) {
       GroupCodes codes;
       if (is_nibbles(weights.format)) {
@@ -96,15 +108,12 @@ void quantized_rows(const PanelMatrix& weights, const Activations& x, const Line
       } else {
         unpack_bytes(group, weights.format, codes);
       }
-      for (int r = 0; r < rows; ++r) add_group(weights, group, codes, x, row + r, g, sums[r][i]);
+      for (int r = 0; r < rows; ++r) add_group(weights, group, codes, x, row + r, g, acc[r]);
+      if ((g + 1) % segment_groups != 0 && g + 1 < weights.groups) continue;
+      for (int r = 0; r < rows; ++r) add_segment(x, row + r, g / segment_groups, acc[r], sums[r][i]);
     }
   }
-  for (int r = 0; r < rows; ++r) {
-    for (auto& panel_sums : sums[r]) {
-      for (float& sum : panel_sums) sum = sum * x.scales[row + r];
-    }
-    finish(weights, out, row + r, panel, panels, sums[r]);
-  }
+  for (int r = 0; r < rows; ++r) finish(weights, out, row + r, panel, panels, sums[r]);
 }
 
 void dense_panel(const PanelMatrix& weights, const float* x, int panel, float (&sums)[kPanelRows]) {

@@ -63,14 +63,13 @@ struct FinishRow {
   std::int32_t panel;   // the first of the two
   std::int32_t panels;  // 1 or 2
   std::int32_t row;
-  float scale;
 };
 
 [[gnu::always_inline]] inline void finish_row(const FinishRow& f, const float (&sums)[2][kPanelRows]) {
   const bool swiglu = f.out->epilogue == Epilogue::kSwiglu;
   const float* const bias = f.weights->bias == nullptr ? nullptr : f.weights->bias + std::ptrdiff_t{f.panel} * kPanelRows;
   const auto product = [&](int panel, int half) {
-    const __m256 value = _mm256_mul_ps(_mm256_loadu_ps(sums[panel] + 8 * half), _mm256_set1_ps(f.scale));
+    const __m256 value = _mm256_loadu_ps(sums[panel] + 8 * half);
     return bias == nullptr ? value : _mm256_add_ps(value, _mm256_loadu_ps(bias + panel * kPanelRows + 8 * half));
   };
   const std::int64_t columns = swiglu ? f.weights->rows / 2 : f.weights->rows;

@@ -67,7 +67,6 @@ struct FinishSums {
 };
 struct Finish {
   const LinearOutput* out;
-  const float* scales;  // [rows] of the step, or null: 1
   const PanelMatrix* weights;
   std::int32_t panel;   // the first of the two
   std::int32_t panels;  // 1 or 2
@@ -86,19 +85,18 @@ inline void finish(const Finish& f, const FinishSums& sums, int row_begin, int r
   const __mmask16 first = lanes(left);
   const __mmask16 second = lanes(left - kPanelRows);
   const float* const bias = f.weights->bias == nullptr ? nullptr : f.weights->bias + std::ptrdiff_t{f.panel} * kPanelRows;
-  const auto product = [&](const float* sums_of_panel, __m512 scale, int panel) {
-    const __m512 value = _mm512_mul_ps(_mm512_loadu_ps(sums_of_panel), scale);
+  const auto product = [&](const float* sums_of_panel, int panel) {
+    const __m512 value = _mm512_loadu_ps(sums_of_panel);
     return bias == nullptr ? value : _mm512_add_ps(value, _mm512_loadu_ps(bias + panel * kPanelRows));
   };
   for (int r = 0; r < rows; ++r) {
-    const __m512 scale = _mm512_set1_ps(f.scales == nullptr ? 1.0F : f.scales[row_begin + r]);
     float* const y = out.y + (row_begin + r) * out.stride + column;
-    const __m512 a = product(sums.first + r * sums.stride, scale, 0);
+    const __m512 a = product(sums.first + r * sums.stride, 0);
     if (f.panels == 1) {
       put(out, y, first, a);
       continue;
     }
-    const __m512 b = product(sums.second + r * sums.stride, scale, 1);
+    const __m512 b = product(sums.second + r * sums.stride, 1);
     if (swiglu) {
       _mm512_mask_storeu_ps(y, first, silu_product(a, b));
     } else {
