@@ -4,9 +4,10 @@
 Usage: measure.py STREAM_LOGITS MODEL.gguf [TEXT] [--llama-perplexity PROGRAM]
 
 A forward pass of the llama architecture in numpy, in float32 throughout on the file's exact weights, is the reference. Beside it:
-Linnet (STREAM_LOGITS is build/bench/bench/stream_logits), the same numpy pass with the input of every matrix rounded to bf16 or to
-int8 in blocks of 32, and llama.cpp's perplexity on the same text. Prints, over all tokens of whole windows: mean KL of the reference
-against each, how often the most likely token differs, how often where the reference's margin exceeds 1e-3 nats, and perplexities.
+Linnet (STREAM_LOGITS is build/bench/bench/stream_logits), the same numpy pass with keys and values rounded to f16 or the input of
+every matrix rounded to bf16 or to int8 in blocks of 32, and llama.cpp's perplexity on the same text. Prints, over all tokens of whole
+windows: mean KL of the reference against each, how often the most likely token differs, how often where the reference's margin exceeds
+1e-3 nats and the largest such margin, and perplexities.
 Needs numpy and gguf, which tools/requirements-accuracy.txt pins.
 """
 import argparse
@@ -44,6 +45,10 @@ def keep(x):
     return x
 
 
+def round_f16(x):
+    return x.astype(np.float16).astype(np.float32)
+
+
 def round_bf16(x):
     bits = np.ascontiguousarray(x, np.float32).view(np.uint32)
     return ((bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000).astype(np.uint32).view(np.float32)
@@ -77,8 +82,8 @@ def attend(q, k, v):
     return out.reshape(tokens, heads * dim)
 
 
-def logits(model, tokens, rounded):
-    """[tokens, vocabulary]; `rounded` is applied to the input of every matrix."""
+def logits(model, tokens, rounded=keep, cached=keep):
+    """[tokens, vocabulary]; `rounded` is applied to the input of every matrix, `cached` to keys and values."""
     w, count = model.weights, len(tokens)
     angles = np.arange(count)[:, None] * model.theta ** (-np.arange(0, model.dim, 2) / model.dim)
     cos, sin = (f(angles).astype(np.float32)[:, None] for f in (np.cos, np.sin))
@@ -88,7 +93,7 @@ def logits(model, tokens, rounded):
         at = f"blk.{i}."
         h = rounded(norm(x, w[at + "attn_norm.weight"]))
         q, k, v = ((h @ w[at + f"attn_{name}.weight"].T).reshape(count, -1, model.dim) for name in "qkv")
-        x = x + rounded(attend(rope(q, cos, sin), rope(k, cos, sin), v)) @ w[at + "attn_output.weight"].T
+        x = x + rounded(attend(rope(q, cos, sin), cached(rope(k, cos, sin)), cached(v))) @ w[at + "attn_output.weight"].T
         h = rounded(norm(x, w[at + "ffn_norm.weight"]))
         gate = h @ w[at + "ffn_gate.weight"].T
         product = gate / (1 + np.exp(-gate)) * (h @ w[at + "ffn_up.weight"].T)
@@ -107,6 +112,7 @@ class Tally:
 
     def __init__(self):
         self.kl, self.flips, self.clear_flips, self.tokens, self.nll, self.scored = 0.0, 0, 0, 0, 0.0, 0
+        self.widest = 0.0
 
     def add(self, reference, other, tokens):
         best = reference.argmax(-1)
@@ -114,14 +120,16 @@ class Tally:
         flipped = other.argmax(-1) != best
         self.kl += (np.exp(reference) * (reference - other)).sum()
         self.flips += flipped.sum()
-        self.clear_flips += (flipped & (top[:, 1] - top[:, 0] > 1e-3)).sum()
+        margin = top[:, 1] - top[:, 0]
+        self.clear_flips += (flipped & (margin > 1e-3)).sum()
+        self.widest = max(self.widest, margin[flipped].max(initial=0.0))
         self.tokens += len(tokens)
         scored = np.arange(WINDOW // 2, WINDOW - 1)
         self.nll -= other[scored, tokens[scored + 1]].sum()
         self.scored += len(scored)
 
     def row(self, name):
-        return (f"| {name} | {self.kl / self.tokens:.2e} | {self.flips / self.tokens:.3%} | {self.clear_flips} | "
+        return (f"| {name} | {self.kl / self.tokens:.2e} | {self.flips / self.tokens:.3%} | {self.clear_flips} | {self.widest:.1e} | "
                 f"{np.exp(self.nll / self.scored):.4f} |")
 
 
@@ -139,28 +147,32 @@ def main():
     parser.add_argument("--linnet-only", action="store_true", help="leave the other roundings out")
     arguments = parser.parse_args()
     model = Llama(arguments.model)
-    kinds = {} if arguments.linnet_only else {"bf16 activations": round_bf16, "int8 activations, blocks of 32": round_int8}
+    kinds = {} if arguments.linnet_only else {
+        "f16 keys and values": {"cached": round_f16},
+        "bf16 activations": {"rounded": round_bf16},
+        "int8 activations, blocks of 32": {"rounded": round_int8},
+    }
     tallies = {name: Tally() for name in ["float32", "Linnet", *kinds]}
     stream = subprocess.Popen([arguments.stream_logits, arguments.model, arguments.text, str(WINDOW)], stdout=subprocess.PIPE)
     count, vocabulary = np.frombuffer(stream.stdout.read(8), np.int32)
     tokens = np.frombuffer(stream.stdout.read(4 * count), np.int32)
     for begin in range(0, count, WINDOW):
         window = tokens[begin:begin + WINDOW]
-        reference = log_softmax(logits(model, window, keep))
+        reference = log_softmax(logits(model, window))
         ours = np.frombuffer(stream.stdout.read(4 * WINDOW * vocabulary), np.float32).reshape(WINDOW, vocabulary)
         tallies["float32"].add(reference, reference, window)
         tallies["Linnet"].add(reference, log_softmax(ours), window)
-        for name, rounded in kinds.items():
-            tallies[name].add(reference, log_softmax(logits(model, window, rounded)), window)
+        for name, roundings in kinds.items():
+            tallies[name].add(reference, log_softmax(logits(model, window, **roundings)), window)
         print(f"{begin + WINDOW} of {count} tokens", file=sys.stderr)
     if stream.wait() != 0:
         sys.exit("stream_logits failed")
     print(f"{count} tokens in windows of {WINDOW}; perplexity over the second half of each\n")
-    print("| arithmetic | mean KL | top-1 differs | of these with margin > 1e-3 | perplexity |\n|---|---|---|---|---|")
+    print("| arithmetic | mean KL | top-1 differs | of these with margin > 1e-3 | largest margin | perplexity |\n|---|---|---|---|---|---|")
     for name, tally in tallies.items():
         print(tally.row(name))
     if arguments.llama_perplexity:
-        print(f"| llama.cpp | | | | {llama_perplexity(arguments.llama_perplexity, arguments.model, arguments.text)} |")
+        print(f"| llama.cpp | | | | | {llama_perplexity(arguments.llama_perplexity, arguments.model, arguments.text)} |")
 
 
 if __name__ == "__main__":
