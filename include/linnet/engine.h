@@ -31,6 +31,8 @@ class RequestHandle {
   ~RequestHandle();
 
   RequestId id() const;
+  // Tokens of the prompt whose KV was there already. Known from the first event on; 0 before.
+  std::int32_t cached_tokens() const;
   // The next event if there is one. After the FinishEvent: always empty.
   std::optional<Event> try_next();
   // Waits for the next event. Must not be called after the FinishEvent, nor on the thread that calls Engine::step().

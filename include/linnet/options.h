@@ -14,6 +14,8 @@ struct EngineOptions {
   std::int32_t max_waiting = 64;          // requests not yet admitted; more are refused with kQueueFull
   std::int32_t max_gap_ms = 60;           // a running row's longest wait for its next token while prompts are prefilled
   std::int32_t outbox_events_max = 1024;  // unread events of one request before its row pauses
+  // KV of ended requests that is kept, at most; absent: all that running ones leave free; 0: none.
+  std::optional<std::uint64_t> prompt_cache_bytes{};
 };
 
 enum class BackendKind { kAuto, kCpu, kMlx };

@@ -39,6 +39,9 @@ struct Request {
   std::shared_ptr<const Grammar> grammar;
   std::optional<std::chrono::milliseconds> time_limit;  // from submission; then the answer ends with kDeadlineExceeded
   std::string trace_id{};                               // what Engine::trace() will know it by; empty: not traced
+  bool prompt_cache = true;                             // may begin with KV of earlier requests, and leaves its own
+  std::string cache_scope{};                            // only requests of the same scope share KV
+  std::string session{};  // of a client that comes back: a hint that its KV is worth keeping; never changes an answer
 
   bool operator==(const Request&) const = default;
 };

@@ -40,7 +40,9 @@ struct EngineStats {
   std::int32_t requests_running = 0;  // requests of these
   std::int32_t requests_waiting = 0;
   std::int32_t kv_blocks_total = 0;
-  std::int32_t kv_blocks_used = 0;
+  std::int32_t kv_blocks_used = 0;  // by sequences or the prompt cache
+  std::int32_t cache_blocks = 0;    // in the prompt cache; sequences may share them
+  std::uint64_t kv_block_bytes = 0;
   std::uint64_t steps = 0;
   std::uint64_t prompt_tokens = 0;      // computed in prefill
   std::uint64_t completion_tokens = 0;  // generated
@@ -49,10 +51,14 @@ struct EngineStats {
   std::uint64_t requests_failed = 0;
   std::array<std::uint64_t, kFinishReasons> sequences_finished{};  // by FinishReason
   std::array<std::uint64_t, kErrorCodes> requests_rejected{};      // by submit(), by ErrorCode
-  Histogram queue;                                                 // from submission to admission
-  Histogram ttft;                                                  // from submission to a sequence's first token
-  Histogram inter_token;                                           // from one token of a sequence to its next
-  Histogram step;                                                  // a turn of the loop that ran something
+  std::uint64_t cache_hits = 0;                                    // requests that began with KV of others
+  std::uint64_t cache_misses = 0;                                  // that looked for some in vain
+  std::uint64_t cache_hit_tokens = 0;
+  std::uint64_t cache_blocks_evicted = 0;
+  Histogram queue;        // from submission to admission
+  Histogram ttft;         // from submission to a sequence's first token
+  Histogram inter_token;  // from one token of a sequence to its next
+  Histogram step;         // a turn of the loop that ran something
 };
 
 // One turn of the loop that ran something.
@@ -76,13 +82,13 @@ struct StepRecord {
 
 inline constexpr std::size_t kStepRecordsMax = 256;  // that an engine keeps
 
-enum class TraceKind : std::uint8_t { kQueued, kPrefill, kDecode, kDone };
+enum class TraceKind : std::uint8_t { kQueued, kCacheLookup, kPrefill, kDecode, kDone };
 
 // A part of a request's way. Times on the engine's clock.
 struct TraceSpan {
   TraceKind kind = TraceKind::kQueued;
   std::int32_t choice = 0;  // sequence of the request
-  std::int32_t tokens = 0;  // inputs computed; of kDone: generated in all
+  std::int32_t tokens = 0;  // inputs computed; of kCacheLookup: found; of kDone: generated in all
   std::uint64_t step = 0;   // in which; 0: none
   double begin_s = 0;
   double end_s = 0;

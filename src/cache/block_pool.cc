@@ -5,100 +5,81 @@
 #include "base/check.h"
 
 namespace linnet {
-namespace {
 
-constexpr std::uint32_t kNone = 0xffffffffU;  // end of a chain
-
-}  // namespace
-
-BlockRun::BlockRun(BlockRun&& other) noexcept
-    : pool_(std::exchange(other.pool_, nullptr)),
-      first_(other.first_),
-      last_(other.last_),
-      size_(std::exchange(other.size_, 0)) {}
+BlockRun::BlockRun(BlockRun&& other) noexcept : pool_(other.pool_), ids_(std::exchange(other.ids_, {})) {}
 
 BlockRun& BlockRun::operator=(BlockRun&& other) noexcept {
   if (this == &other) return *this;
   release();
-  pool_ = std::exchange(other.pool_, nullptr);
-  first_ = other.first_;
-  last_ = other.last_;
-  size_ = std::exchange(other.size_, 0);
+  pool_ = other.pool_;
+  ids_ = std::exchange(other.ids_, {});
   return *this;
 }
 
-BlockRun::Iterator BlockRun::begin() const { return {pool_, empty() ? kNone : first_}; }
-BlockRun::Iterator BlockRun::end() const { return {pool_, kNone}; }
-
-BlockRun::Iterator& BlockRun::Iterator::operator++() {
-  block_ = pool_->next_[block_];
-  return *this;
-}
-
-BlockRun::Iterator BlockRun::Iterator::operator++(int) {
-  const Iterator before = *this;
-  ++*this;
-  return before;
+BlockRun BlockRun::share(std::int32_t count) const {
+  CHECK(count >= 0 && count <= size());
+  if (count == 0) return {};
+  return pool_->share(ids().first(static_cast<std::size_t>(count)));
 }
 
 void BlockRun::append(BlockRun&& other) {
   if (other.empty()) return;
-  if (empty()) {
-    *this = std::move(other);
-    return;
-  }
-  CHECK(pool_ == other.pool_);
-  pool_->next_[last_] = other.first_;
-  last_ = other.last_;
-  size_ += std::exchange(other.size_, 0);
+  CHECK(empty() || pool_ == other.pool_);
+  pool_ = other.pool_;
+  ids_.insert(ids_.end(), other.ids_.begin(), other.ids_.end());
+  other.ids_.clear();
+}
+
+void BlockRun::drop_first(std::int32_t count) {
+  CHECK(count >= 0 && count <= size());
+  for (std::int32_t index = 0; index < count; ++index) pool_->let_go(ids_[static_cast<std::size_t>(index)]);
+  ids_.erase(ids_.begin(), ids_.begin() + count);
 }
 
 void BlockRun::release() {
-  if (size_ > 0) pool_->give_back(first_, last_, std::exchange(size_, 0));
+  for (const BlockId block : ids_) pool_->let_go(block);
+  ids_.clear();
 }
 
 BlockPool::BlockPool(std::int32_t block_count) {
   CHECK(block_count >= 0);
-  const auto count = static_cast<std::uint32_t>(block_count);
-  next_.resize(count);
-  leased_.resize(count, false);
-  for (std::uint32_t block = 0; block < count; ++block) next_[block] = block + 1 < count ? block + 1 : kNone;
-  free_ = count > 0 ? 0 : kNone;
-  available_ = block_count;
+  holders_.resize(static_cast<std::size_t>(block_count));
+  free_.reserve(holders_.size());
+  for (std::int32_t block = block_count; block-- > 0;) free_.push_back(static_cast<BlockId>(block));
 }
 
-BlockPool::~BlockPool() { CHECK(available_ == size()); }
+BlockPool::~BlockPool() { CHECK(available() == size()); }
 
 std::optional<BlockRun> BlockPool::take(std::int32_t count) {
   CHECK(count >= 0);
-  if (count > available_) return std::nullopt;
+  if (count > available()) return std::nullopt;
   BlockRun run;
-  if (count == 0) return run;
   run.pool_ = this;
-  run.first_ = free_;
-  run.size_ = count;
+  run.reserve(count);
   for (std::int32_t taken = 0; taken < count; ++taken) {
-    CHECK(!leased_[free_]);
-    leased_[free_] = true;
-    run.last_ = free_;
-    free_ = next_[free_];
+    run.ids_.push_back(free_.back());
+    free_.pop_back();
+    CHECK(std::exchange(holders_[index_of(run.ids_.back())], 1) == 0);
   }
-  next_[run.last_] = kNone;
-  available_ -= count;
   return run;
 }
 
-void BlockPool::give_back(std::uint32_t first, std::uint32_t last, std::int32_t count) {
-  std::int32_t returned = 0;
-  for (std::uint32_t block = first; block != kNone; block = next_[block]) {
-    CHECK(leased_[block]);
-    leased_[block] = false;
-    ++returned;
-  }
-  CHECK(returned == count);
-  next_[last] = free_;
-  free_ = first;
-  available_ += count;
+BlockRun BlockPool::share(std::span<const BlockId> blocks) {
+  BlockRun run;
+  run.pool_ = this;
+  run.ids_.assign(blocks.begin(), blocks.end());
+  for (const BlockId block : blocks) hold(block);
+  return run;
+}
+
+void BlockPool::hold(BlockId block) {
+  CHECK(holders(block) >= 1);
+  ++holders_[index_of(block)];
+}
+
+void BlockPool::let_go(BlockId block) {
+  CHECK(holders(block) >= 1);
+  if (--holders_[index_of(block)] == 0) free_.push_back(block);
 }
 
 }  // namespace linnet

@@ -11,10 +11,10 @@
 
 #include "base/clock.h"
 #include "base/ids.h"
-#include "cache/block_pool.h"
 #include "engine/collected_sampler.h"
 #include "engine/executor.h"
 #include "engine/inbox.h"
+#include "engine/lifecycle.h"
 #include "engine/outbox.h"
 #include "engine/row_grammar.h"
 #include "linnet/event.h"
@@ -28,15 +28,21 @@ enum class PromptRole {
   kComputes,  // computes the prompt, for itself and for those that wait
   kWaits,     // until the prompt's KV is there
   kDone,      // has the prompt's KV, or will have it before its next row
+  kFollows,   // waits for a sequence of another request that computes the same beginning
+};
+
+// Whom a sequence follows, and how many first tokens they have in common.
+struct Following {
+  SequenceId sequence{};
+  std::int32_t tokens = 0;
 };
 
 // Engine's thread only.
 struct ActiveSequence {
-  // `run`: the blocks that it does not share.
-  ActiveSequence(const Submission& submission, const Choice& choice, BlockRun run, std::int32_t vocabulary)
+  ActiveSequence(const Submission& submission, const Choice& choice, SequenceLifecycle with_blocks, std::int32_t vocabulary)
       : sequence(SequenceId{static_cast<std::uint64_t>(choice.outbox->id())}, submission.request.prompt, submission.limit),
         request(submission.open),
-        blocks(std::move(run)),
+        lifecycle(std::move(with_blocks)),
         outbox(choice.outbox),
         params(submission.request.sampling),
         logit_bias(submission.request.logit_bias),
@@ -47,10 +53,11 @@ struct ActiveSequence {
     params.seed = choice_seed(params.seed, choice.index);
     if (!submission.request.ignore_eos) end_tokens = submission.request.end_tokens;
     if (submission.request.grammar) grammar.emplace(*submission.request.grammar, vocabulary);
-    std::vector<BlockId> table(request->prompt_blocks.begin(), request->prompt_blocks.end());
-    table.insert(table.end(), blocks.begin(), blocks.end());
-    sequence.set_block_table(std::move(table));
+    show_blocks();
   }
+
+  // The lifecycle's blocks become the sequence's table.
+  void show_blocks() { sequence.set_block_table(lifecycle.blocks()); }
 
   bool ends_with(TokenId token) const { return std::find(end_tokens.begin(), end_tokens.end(), token) != end_tokens.end(); }
   // Whether what its siblings wait for is computed: all of the prompt but its last token, which each of them feeds itself.
@@ -78,7 +85,7 @@ struct ActiveSequence {
 
   Sequence sequence;
   std::shared_ptr<OpenRequest> request;
-  BlockRun blocks;  // what the sequence's block table names after the request's prompt_blocks
+  SequenceLifecycle lifecycle;
   std::shared_ptr<Outbox> outbox;
   SamplingParams params;
   std::vector<LogitBias> logit_bias;
@@ -89,9 +96,12 @@ struct ActiveSequence {
   CollectedSampling sampling;
   std::optional<Clock::Duration> deadline;
   SequenceTimes times;
+  Clock::Duration admitted{};
   PromptRole role = PromptRole::kComputes;
+  Following following;          // while its role is kFollows
   std::size_t undelivered = 0;  // tokens that are not in the outbox yet
   bool ended = false;           // its FinishEvent is decided
+  bool succeeded = false;       // and what it computed is good
 };
 
 }  // namespace linnet

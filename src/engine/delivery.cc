@@ -56,6 +56,7 @@ void Delivery::count(OpenRequest& request, FinishReason reason) {
 void Delivery::end(ActiveSequence& sequence, FinishReason reason, std::optional<Error> error) {
   CHECK(!sequence.ended);
   sequence.ended = true;
+  sequence.succeeded = reason == FinishReason::kStop || reason == FinishReason::kLength;
   active_.let_go(sequence);
   count(*sequence.request, reason);
   recorder_.ended(sequence.request->times, {.choice = sequence.times.choice, .generated = sequence.sequence.generated()}, reason);

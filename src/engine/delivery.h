@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/clock.h"
 #include "engine/active_sequence.h"
 #include "engine/active_set.h"
 #include "engine/inbox.h"
@@ -36,7 +37,7 @@ class Delivery {
   void end(ActiveSequence& sequence, FinishReason reason, std::optional<Error> error = std::nullopt);
   void end(Leaver& leaver, FinishReason reason, std::optional<Error> error = std::nullopt);
   // Lets go of ended sequences' KV; the sequences themselves stay until their tokens are out.
-  void retire_ended(Executor& executor) { active_.retire_ended(executor, gone_); }
+  void retire_ended(Executor& executor, Clock::Duration now) { active_.retire_ended(executor, now, gone_); }
   void emit();
   bool empty() const { return tokens_.empty() && endings_.empty(); }
 

@@ -72,7 +72,6 @@ class Engine::Impl {
   ActiveSet active_;
   Recorder recorder_;
   CostCalibration calibration_;
-  std::vector<SequenceClone> clones_;  // that the next plan must carry
   std::vector<ActiveSequence*> runnable_;
   std::vector<const Sequence*> runnable_sequences_;  // of runnable_
   Schedule schedule_;
@@ -102,8 +101,8 @@ Engine::Impl::Impl(const EngineOptions& options, std::unique_ptr<Executor> execu
       delivery_(active_, inbox_, recorder_, static_cast<std::size_t>(executor_->info().step_tokens_max)) {
   CHECK(options_.max_waiting >= 1 && options_.max_gap_ms >= 1 && options_.outbox_events_max >= 1);
   const std::size_t admitted_max = active_.capacity();
-  clones_.reserve(admitted_max);
   schedule_.plan.clones.reserve(admitted_max);
+  schedule_.plan.copies.reserve(admitted_max);
   runnable_.reserve(admitted_max);
   runnable_sequences_.reserve(admitted_max);
   schedule_.shares.reserve(admitted_max);
@@ -172,20 +171,25 @@ void Engine::Impl::hand_out() {
 void Engine::Impl::admit() {
   inbox_.drain(waiting_.arrivals());
   waiting_.accept_arrivals();
-  end_withdrawn(clock_.now());
+  const Clock::Duration now = clock_.now();
+  end_withdrawn(now);
   std::int32_t rows = active_.open_with_room();
   std::int32_t admitted = 0;
   while (!waiting_.empty()) {
     const auto more = static_cast<std::int32_t>(waiting_.next().choices.size());
     // More sequences than rows only of one request that has them to itself: nobody's pace suffers from later arrivals.
-    if ((rows > 0 && rows + more > rows_max_) || !active_.admit(waiting_.next())) break;
+    if ((rows > 0 && rows + more > rows_max_) || !active_.admit(waiting_.next(), now)) break;
     recorder_.admitted(waiting_.take_next().open->times);
     rows += more;
     ++admitted;
   }
   admitted_ += static_cast<std::uint64_t>(admitted);
   if (admitted > 0) inbox_.left(admitted);
-  active_.begin_waiting(clones_);
+  active_.begin_waiting(now);
+  for (const ActiveSequence* sequence : active_.beginnings().looked_up) {
+    recorder_.looked_up(sequence->request->times, sequence->times, sequence->sequence.cached(), sequence->admitted);
+  }
+  active_.beginnings().looked_up.clear();
 }
 
 void Engine::Impl::end_withdrawn(Clock::Duration now) {
@@ -209,7 +213,7 @@ void Engine::Impl::end_withdrawn(Clock::Duration now) {
       delivery_.end(*sequence, FinishReason::kError, late_error(sequence->sequence.generated()));
     }
   }
-  delivery_.retire_ended(*executor_);
+  delivery_.retire_ended(*executor_, clock_.now());
 }
 
 void Engine::Impl::plan() {
@@ -217,14 +221,14 @@ void Engine::Impl::plan() {
   runnable_sequences_.clear();
   for (const ActiveSequence* sequence : runnable_) runnable_sequences_.push_back(&sequence->sequence);
   planner_.plan(runnable_sequences_, calibration_.ratio(), schedule_);
-  schedule_.plan.clones.assign(clones_.begin(), clones_.end());
+  active_.beginnings().add_to(schedule_.plan);
 }
 
 Result<const StepResult*> Engine::Impl::run() {
   const Clock::Duration begin = clock_.now();
   const Ticket ticket = executor_->launch(schedule_.plan);
   if (overlaps_) hand_out();  // the last step's results
-  clones_.clear();
+  active_.beginnings().launched();
   prepare_masks();  // while the forward pass runs
   sampling_.clear();
   for (const Share& share : schedule_.shares) sampling_.push_back(runnable_[share.index]->row_sampling());
@@ -261,17 +265,16 @@ void Engine::Impl::commit(const Result<const StepResult*>& result) {
       commit_row(*runnable_[schedule_.shares[index].index], index, step);
     }
   }
-  delivery_.retire_ended(*executor_);
+  delivery_.retire_ended(*executor_, clock_.now());
 }
 
 void Engine::Impl::commit_failed_step(const Error& error) {
   log_error("a step of " + std::to_string(schedule_.shares.size()) + " rows failed: " + error.message);
   for (const Share& share : schedule_.shares) delivery_.end(*runnable_[share.index], FinishReason::kError, error);
-  // Those that were to begin as clones have nothing to begin with.
-  for (const SequenceClone& clone : schedule_.plan.clones) {
-    for (const auto& sequence : active_.all()) {
-      if (sequence->sequence.id() == clone.to && !sequence->ended) delivery_.end(*sequence, FinishReason::kError, error);
-    }
+  // Those that were to begin with a clone or a copy have nothing to begin with.
+  for (const auto& sequence : active_.all()) {
+    const bool begins = schedule_.plan.begins(sequence->sequence.id());
+    if (begins && !sequence->ended) delivery_.end(*sequence, FinishReason::kError, error);
   }
 }
 
@@ -309,9 +312,8 @@ void Engine::Impl::publish_stats() {
   counts_.requests_failed = delivery_.counts().failed;
   counts_.requests_running =
       static_cast<std::int32_t>(admitted_ - (delivery_.counts().finished - delivery_.counts().never_admitted));
-  counts_.rows_running = active_.open();
-  counts_.kv_blocks_total = active_.pool().size();
-  counts_.kv_blocks_used = active_.pool().used();
+  counts_.kv_block_bytes = executor_->info().block_bytes;
+  active_.copy_to(counts_);
   const std::lock_guard lock(stats_mutex_);
   published_ = counts_;
 }
@@ -364,7 +366,7 @@ void Engine::Impl::stop() {
   for (const auto& sequence : active_.all()) {
     if (!sequence->ended) delivery_.end(*sequence, FinishReason::kError, stopping_error());
   }
-  delivery_.retire_ended(*executor_);
+  delivery_.retire_ended(*executor_, clock_.now());
   publish_stats();
   delivery_.emit();
 }

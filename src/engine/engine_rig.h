@@ -74,9 +74,13 @@ inline void read_available(RequestHandle& handle, Answer& answer) {
   }
 }
 
+constexpr std::uint64_t kWholeCache = ~std::uint64_t{0};  // as prompt_cache_bytes
+
+// Without a prompt cache, if the options don't say that there is one: then every request computes all that it needs.
 class EngineRig {
  public:
-  explicit EngineRig(const EngineOptions& options = {}, FakeExecutorOptions fake = {}) {
+  explicit EngineRig(EngineOptions options = {}, FakeExecutorOptions fake = {}) {
+    options.prompt_cache_bytes = options.prompt_cache_bytes.value_or(0);
     fake.clock = &clock_;
     auto made = std::make_unique<FakeExecutor>(std::move(fake));
     executor_ = made.get();

@@ -83,6 +83,12 @@ TEST(EngineThreads, WatchersCopyWhatTheEngineRecords) {
   EXPECT_EQ(engine.stats().inter_token.count(), 50U * 7);
 }
 
+// What the cache had is a matter of timing; the answer is not.
+Answer uncached(Answer answer) {
+  answer.finish->usage.cached_tokens = 0;
+  return answer;
+}
+
 TEST(EngineThreads, ManySubmittersReadersAndLeavers) {
   SystemClock clock;
   const ExecutorInfo info = executor()->info();
@@ -101,16 +107,16 @@ TEST(EngineThreads, ManySubmittersReadersAndLeavers) {
         ++submitted;
         switch (rng.below(4)) {
           case 0:
-            EXPECT_EQ(read_blocking(handle), lone_answer(request, info));
+            EXPECT_EQ(uncached(read_blocking(handle)), lone_answer(request, info));
             break;
           case 1:
-            EXPECT_EQ(read_when_ready(handle), lone_answer(request, info));
+            EXPECT_EQ(uncached(read_when_ready(handle)), lone_answer(request, info));
             break;
           case 2: {
             handle.cancel();
             const Answer answer = read_blocking(handle);
             if (answer.finish->reason != FinishReason::kCancelled) {
-              EXPECT_EQ(answer, lone_answer(request, info));
+              EXPECT_EQ(uncached(answer), lone_answer(request, info));
             }
             break;
           }
@@ -125,7 +131,7 @@ TEST(EngineThreads, ManySubmittersReadersAndLeavers) {
   engine.stop();
   const EngineStats stats = engine.stats();
   EXPECT_EQ(stats.requests_finished, static_cast<std::uint64_t>(submitted.load()));
-  EXPECT_EQ(stats.kv_blocks_used, 0);
+  EXPECT_EQ(stats.kv_blocks_used, stats.cache_blocks);
   EXPECT_EQ(stats.requests_waiting, 0);
 }
 

@@ -53,6 +53,7 @@ struct ExecutorInfo {
   std::int32_t context_max = 0;      // tokens of prompt + answer
   std::int32_t block_tokens = 0;     // tokens in a KV block
   std::int32_t block_count = 0;      // in the KV pool; ids 0 .. block_count - 1
+  std::uint64_t block_bytes = 0;     // of one; 0: KV is kept by sequence, blocks are numbers only, and no cache can share them
   std::int32_t step_tokens_max = 0;  // inputs of all rows of one step
   std::int32_t step_rows_max = 0;
   double step_cost_fixed_us = 0;

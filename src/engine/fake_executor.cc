@@ -74,6 +74,10 @@ Ticket FakeExecutor::launch(const StepPlan& plan) {
   CHECK_MSG(plan_ == nullptr, "a step is still open");
   ++launches_;
   check_plan(plan);
+  for (const SequenceClone& clone : plan.clones) {
+    CHECK_MSG(std::find(last_released_.begin(), last_released_.end(), clone.from) == last_released_.end(),
+              "a sequence is cloned that was released");
+  }
   plan_ = &plan;
   return Ticket{launches_};
 }
@@ -100,7 +104,7 @@ Result<const StepResult*> FakeExecutor::collect(Ticket ticket) {
   result_.rows.clear();
   result_.tokens.clear();
   result_.logprobs.clear();
-  for (const SequenceClone& made : plan.clones) clone(made);
+  for (const BlockCopy& made : plan.copies) copy(made);
   // All rows write before any reads: a row that reaches into another's blocks finds its traces.
   for (const RowPlan& row : plan.rows) write_kv(plan, row);
   for (std::size_t index = 0; index < plan.rows.size(); ++index) run_row(plan, plan.rows[index], sampling[index]);
@@ -146,14 +150,10 @@ void FakeExecutor::check_blocks(const StepPlan& plan, const RowPlan& row) {
   }
 }
 
-void FakeExecutor::clone(const SequenceClone& clone) {
-  CHECK(clone.tokens >= 0 && clone.copies == (clone.tokens % options_.info.block_tokens != 0));
-  CHECK_MSG(std::find(last_released_.begin(), last_released_.end(), clone.from) == last_released_.end(),
-            "a sequence is cloned that was released");
-  if (!clone.copies) return;
+void FakeExecutor::copy(const BlockCopy& copy) {
   const auto block_tokens = static_cast<std::size_t>(options_.info.block_tokens);
-  const KvEntry* from = &kv_[index_of(clone.copy_from) * block_tokens];
-  std::copy(from, from + block_tokens, &kv_[index_of(clone.copy_to) * block_tokens]);
+  const KvEntry* from = &kv_[index_of(copy.from) * block_tokens];
+  std::copy(from, from + block_tokens, &kv_[index_of(copy.to) * block_tokens]);
 }
 
 FakeExecutor::KvEntry& FakeExecutor::entry(const StepPlan& plan, const RowPlan& row, std::int32_t position) {

@@ -30,6 +30,7 @@ struct FakeExecutorOptions {
                        .context_max = 2048,
                        .block_tokens = 32,
                        .block_count = 1024,
+                       .block_bytes = 4096,
                        .step_tokens_max = 512,
                        .step_rows_max = 64,
                        .step_cost_fixed_us = 1000,
@@ -72,7 +73,7 @@ class FakeExecutor final : public Executor {
 
   void check_plan(const StepPlan& plan);
   void check_blocks(const StepPlan& plan, const RowPlan& row);
-  void clone(const SequenceClone& clone);
+  void copy(const BlockCopy& copy);
   KvEntry& entry(const StepPlan& plan, const RowPlan& row, std::int32_t position);
   void write_kv(const StepPlan& plan, const RowPlan& row);
   void run_row(const StepPlan& plan, const RowPlan& row, const RowSampling& sampling);

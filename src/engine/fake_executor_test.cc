@@ -91,8 +91,8 @@ TEST(FakeExecutor, ClonesShareWholeBlocksAndCopyTheLast) {
   FakeExecutor executor(small());
   run(executor, plan_of({{1, 0, {5, 6, 7, 8, 9, 1}, {0, 1}}})).value();
   StepPlan plan = plan_of({{2, 5, {1}, {0, 2}}, {1, 6, {3}, {0, 1}}});
-  plan.clones = {
-      {.from = SequenceId{1}, .to = SequenceId{2}, .tokens = 5, .copies = true, .copy_from = BlockId{1}, .copy_to = BlockId{2}}};
+  plan.clones = {{.from = SequenceId{1}, .to = SequenceId{2}, .tokens = 5}};
+  plan.copies = {{.sequence = SequenceId{2}, .from = BlockId{1}, .to = BlockId{2}}};
   const StepResult* result = run(executor, plan).value();
   const std::vector<TokenId> history = {TokenId{5}, TokenId{6}, TokenId{7}, TokenId{8}, TokenId{9}, TokenId{1}};
   EXPECT_EQ(result->of(result->rows[0])[0], fake_next_token(history, {.temperature = 0}, 0, 1000));

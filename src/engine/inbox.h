@@ -9,7 +9,6 @@
 
 #include "base/clock.h"
 #include "base/random.h"
-#include "cache/block_pool.h"
 #include "engine/outbox.h"
 #include "engine/recorder.h"
 #include "linnet/request.h"
@@ -27,7 +26,7 @@ struct OpenRequest {
   bool failed = false;                       // one of them did
   const ActiveSequence* computes = nullptr;  // the prompt; alive while anyone waits for it
   RequestTimes times;
-  BlockRun prompt_blocks;  // whole blocks of the prompt, shared by several sequences; empty for a lone one
+  std::int32_t prompt_reused = 0;  // tokens of the prompt that came from the cache in whole blocks
 };
 
 // One sequence of a request before it is admitted.

@@ -42,13 +42,16 @@ class Outbox {
   // `logprobs`: null if they were not announced.
   void push(TokenId token, const TokenLogprobs* logprobs = nullptr);
   void finish(FinishEvent event);
+  // Before the first token, if at all.
+  void set_cached_tokens(std::int32_t count) { cached_tokens_.store(count, std::memory_order_release); }
 
   // Consumer's side; see RequestHandle.
   std::optional<Event> try_next();
   Event next();
   void on_ready(std::function<void()> ready);
   void withdraw(Withdrawal how);  // the first one counts
-  void abandon();                 // cancel, and nobody will read any more
+  std::int32_t cached_tokens() const { return cached_tokens_.load(std::memory_order_acquire); }
+  void abandon();  // cancel, and nobody will read any more
 
  private:
   std::optional<Event> take_locked();
@@ -58,6 +61,7 @@ class Outbox {
   const std::shared_ptr<Doorbell> engine_;
   std::atomic<Withdrawal> withdrawal_ = Withdrawal::kNone;
   std::atomic<std::size_t> unread_ = 0;
+  std::atomic<std::int32_t> cached_tokens_ = 0;
 
   std::mutex mutex_;  // guards what follows, up to ready_mutex_
   std::condition_variable arrived_;

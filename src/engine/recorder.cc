@@ -52,6 +52,14 @@ void Recorder::admitted(const RequestTimes& request) {
   add_span(request, {.kind = TraceKind::kQueued, .begin_s = seconds(request.arrived), .end_s = seconds(now_)});
 }
 
+void Recorder::looked_up(const RequestTimes& request, const SequenceTimes& sequence, std::int32_t tokens, Clock::Duration begin) {
+  add_span(request, {.kind = TraceKind::kCacheLookup,
+                     .choice = sequence.choice,
+                     .tokens = tokens,
+                     .begin_s = seconds(begin),
+                     .end_s = seconds(now_)});
+}
+
 void Recorder::planned(const StepPlan& plan, Clock::Duration now) {
   now_ = planned_ = now;
   step_ = {.number = step_.number + 1, .begin_s = seconds(begin_), .rows = static_cast<std::int32_t>(plan.rows.size())};

@@ -57,6 +57,8 @@ class Recorder {
 
   void begin_step(Clock::Duration now) { now_ = begin_ = now; }
   void admitted(const RequestTimes& request);
+  // A sequence that was let in at `begin` found so many tokens of its prompt, and begins now.
+  void looked_up(const RequestTimes& request, const SequenceTimes& sequence, std::int32_t tokens, Clock::Duration begin);
   void planned(const StepPlan& plan, Clock::Duration now);
   void ran(Clock::Duration now) { now_ = ran_ = now; }
   void row(const RequestTimes& request, SequenceTimes& sequence, const RowDone& done);

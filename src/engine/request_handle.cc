@@ -24,6 +24,11 @@ RequestId RequestHandle::id() const {
   return outbox_->id();
 }
 
+std::int32_t RequestHandle::cached_tokens() const {
+  CHECK(outbox_ != nullptr);
+  return outbox_->cached_tokens();
+}
+
 std::optional<Event> RequestHandle::try_next() {
   CHECK(outbox_ != nullptr);
   return outbox_->try_next();

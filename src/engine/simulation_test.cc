@@ -1,5 +1,5 @@
 // The whole engine on virtual time under seeded chaos: arrivals, cancels, slow readers, leavers,
-// several answers to a prompt, deadlines, clock jumps, tiny pools, a failing executor.
+// several answers to a prompt, conversations that branch and return, deadlines, clock jumps, tiny pools, a failing executor.
 // LINNET_SIMULATION_SEED=<n> runs one seed; LINNET_SIMULATION_SEEDS=<n> that many.
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -44,9 +44,11 @@ World world_of(Rng& rng) {
   world.options.max_rows = static_cast<std::int32_t>(1 + rng.below(6));
   world.options.max_waiting = static_cast<std::int32_t>(1 + rng.below(8));
   world.options.max_gap_ms = static_cast<std::int32_t>(1 + rng.below(60));
+  world.options.prompt_cache_bytes = 0;
   world.options.outbox_events_max = static_cast<std::int32_t>(1 + rng.below(12));
   ExecutorInfo& info = world.fake.info;
   info.vocabulary = kVocabulary;
+  if (rng.chance(0.7)) world.options.prompt_cache_bytes = rng.chance(0.5) ? kWholeCache : rng.below(40) * info.block_bytes;
   info.block_tokens = std::int32_t{1} << rng.below(5);
   info.block_count = static_cast<std::int32_t>(3 + rng.below(static_cast<std::uint64_t>(600 / info.block_tokens)));
   info.context_max = static_cast<std::int32_t>(8 + rng.below(150));
@@ -66,12 +68,20 @@ struct Client {
   Answer expected;
   RequestHandle handle;
   Answer answer;
-  double diligence = 1;  // chance that it reads in a turn
+  std::uint64_t number = 0;  // of its request
+  double diligence = 1;      // chance that it reads in a turn
   bool waits_for_ready = false;
   bool ready = false;
   bool cancelled = false;
   bool satisfied = false;
   std::uint64_t steps_left = 0;  // in an orderly world it must be served within these
+};
+
+// A request's prompt and answer.
+struct Said {
+  std::uint64_t number = 0;
+  std::string scope;
+  std::vector<TokenId> tokens;
 };
 
 class Simulation {
@@ -99,11 +109,24 @@ class Simulation {
     return std::min(prompt + request.max_tokens.value_or(context), context);
   }
 
+  // Something new, or a conversation that goes on, perhaps from somewhere in its middle.
+  std::vector<TokenId> random_prompt() {
+    std::vector<TokenId> prompt;
+    const std::uint64_t longest = rng_.chance(0.3) ? static_cast<std::uint64_t>(rig_.info().context_max) : 20;
+    if (!said_.empty() && rng_.chance(0.6)) {
+      prompt = said_[rng_.below(said_.size())].tokens;
+      if (rng_.chance(0.4)) prompt.resize(rng_.below(prompt.size()));
+    }
+    for (std::uint64_t more = 1 + rng_.below(longest); more-- > 0;) prompt.push_back(TokenId(rng_.below(kVocabulary)));
+    return prompt;
+  }
+
   Request random_request() {
     Request request;
-    const std::uint64_t longest = rng_.chance(0.3) ? static_cast<std::uint64_t>(rig_.info().context_max) : 20;
-    request.prompt.resize(1 + rng_.below(longest));
-    for (TokenId& token : request.prompt) token = static_cast<TokenId>(rng_.below(kVocabulary));
+    request.prompt = random_prompt();
+    request.prompt_cache = rng_.chance(0.9);
+    if (rng_.chance(0.1)) request.cache_scope = "another";
+    if (rng_.chance(0.3)) request.session = "returns";
     if (rng_.chance(0.5)) request.sampling.temperature = 0;
     request.sampling.seed = rng_.below(3);
     if (rng_.chance(0.9)) request.max_tokens = static_cast<std::int32_t>(rng_.below(25));
@@ -149,7 +172,24 @@ class Simulation {
       client->waits_for_ready = true;
       client->handle.on_ready([told = client.get()] { told->ready = true; });
     }
+    client->number = submitted_;
+    Said said{.number = submitted_, .scope = request.cache_scope, .tokens = request.prompt};
+    said.tokens.insert(said.tokens.end(), client->expected.tokens.begin(), client->expected.tokens.end());
+    said_.push_back(std::move(said));
     clients_.push_back(std::move(client));
+  }
+
+  // Nothing else can be found in a cache.
+  std::int32_t most_in_common(const Client& client) const {
+    const Request& request = client.request;
+    std::ptrdiff_t most = 0;
+    for (const Said& said : said_) {
+      if (said.scope != request.cache_scope || said.number == client.number) continue;
+      const auto differs =
+          std::mismatch(request.prompt.begin(), request.prompt.end() - 1, said.tokens.begin(), said.tokens.end());
+      most = std::max(most, differs.first - request.prompt.begin());
+    }
+    return static_cast<std::int32_t>(most);
   }
 
   void withdraw() {
@@ -173,10 +213,12 @@ class Simulation {
     steps_ += ran ? 1 : 0;
     const EngineStats stats = rig_.engine().stats();
     ASSERT_LE(stats.kv_blocks_used, stats.kv_blocks_total);
+    ASSERT_LE(stats.cache_blocks, stats.kv_blocks_used);
+    ASSERT_LE(static_cast<std::uint64_t>(stats.cache_blocks) * rig_.info().block_bytes, *world_.options.prompt_cache_bytes);
     ASSERT_GE(stats.kv_blocks_used, stats.rows_running);
     ASSERT_GE(stats.rows_running, stats.requests_running);
     if (stats.rows_running == 0) {
-      ASSERT_EQ(stats.kv_blocks_used, 0) << "leaked blocks";
+      ASSERT_EQ(stats.kv_blocks_used, stats.cache_blocks) << "leaked blocks";
     }
     const auto open = static_cast<std::uint64_t>(stats.requests_running + stats.requests_waiting);
     ASSERT_EQ(submitted_, stats.requests_finished + open) << "a request was lost";
@@ -206,9 +248,12 @@ class Simulation {
     ASSERT_FALSE(client.handle.try_next().has_value()) << "an event after the final one";
     const FinishEvent& finish = *client.answer.finish;
     const std::int32_t prompt = finish.usage.prompt_tokens;
-    // Whoever computes the prompt in the place of a sibling that left finds nothing cached.
-    if (client.choice > 0 && finish.usage.cached_tokens == 0) client.expected.finish->usage.cached_tokens = 0;
-    ASSERT_TRUE(finish.usage.cached_tokens == 0 || (client.choice > 0 && finish.usage.cached_tokens == prompt - 1));
+    const std::int32_t cached = finish.usage.cached_tokens;
+    if (world_.options.prompt_cache_bytes == 0 || !client.request.prompt_cache) {
+      ASSERT_TRUE(cached == 0 || (client.choice > 0 && cached == prompt - 1));
+    }
+    ASSERT_TRUE((cached >= 0 && cached <= most_in_common(client)) || (client.choice > 0 && cached == prompt - 1));
+    client.expected.finish->usage.cached_tokens = cached;
     if (client.answer == client.expected) return;
     switch (finish.reason) {
       case FinishReason::kLength:
@@ -244,7 +289,7 @@ class Simulation {
       step();
     }
     ASSERT_FALSE(rig_.engine().step());
-    ASSERT_EQ(rig_.engine().stats().kv_blocks_used, 0);
+    ASSERT_EQ(rig_.engine().stats().kv_blocks_used, rig_.engine().stats().cache_blocks);
     ASSERT_EQ(rig_.engine().stats().requests_finished, submitted_);
   }
 
@@ -252,6 +297,7 @@ class Simulation {
   World world_;
   EngineRig rig_;
   std::vector<std::unique_ptr<Client>> clients_;
+  std::vector<Said> said_;  // of every request
   std::uint64_t submitted_ = 0;
   std::uint64_t steps_ = 0;
 };

@@ -89,7 +89,7 @@ void RequestTextSource::on_token(const TokenEvent& event) {
   handle_.stop();
   pending_.push_back(FinishEvent{.reason = FinishReason::kStop,
                                  .usage = {.prompt_tokens = prompt_tokens_,
-                                           .cached_tokens = 0,
+                                           .cached_tokens = handle_.cached_tokens(),
                                            .completion_tokens = tokens_read_,
                                            .reasoning_tokens = reasoning_tokens_},
                                  .error = {},

@@ -12,7 +12,7 @@ Sequence::Sequence(SequenceId id, std::vector<TokenId> prompt, std::int32_t limi
 }
 
 void Sequence::begin_at(std::int32_t count) {
-  CHECK(computed_ == 0 && count >= 0 && count < prompt_);
+  CHECK(computed_ == 0 && count >= 0 && count < known());
   cached_ = count;
   computed_ = count;
 }

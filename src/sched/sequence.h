@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "base/ids.h"
@@ -39,9 +38,9 @@ class Sequence {
   // The step in which it was last given tokens; 0: never. Rows that waited longest go first when not all find room.
   std::uint64_t last_step() const { return last_step_; }
 
-  // Nothing is computed yet: the KV of the first `count` < prompt() tokens is there already.
+  // Nothing is computed yet: the KV of the first `count` < known() tokens is there already.
   void begin_at(std::int32_t count);
-  void set_block_table(std::vector<BlockId> blocks) { block_table_ = std::move(blocks); }
+  void set_block_table(std::span<const BlockId> blocks) { block_table_.assign(blocks.begin(), blocks.end()); }
   // `count` >= 1 further inputs were computed in `step`. If they reached the last known token, its successor must be appended
   // before the next call.
   void advance(std::int32_t count, std::uint64_t step);

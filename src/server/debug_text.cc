@@ -14,6 +14,8 @@ const char* name_of(TraceKind kind) {
   switch (kind) {
     case TraceKind::kQueued:
       return "queued";
+    case TraceKind::kCacheLookup:
+      return "cache.lookup_restore";
     case TraceKind::kPrefill:
       return "prefill";
     case TraceKind::kDecode:

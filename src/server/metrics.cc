@@ -100,9 +100,23 @@ void add_state(Families& families) {
                  [](const EngineStats& stats) { return stats.requests_waiting; });
   families.gauge("linnet_rows_running", "Sequences of running requests",
                  [](const EngineStats& stats) { return stats.rows_running; });
-  families.gauge("linnet_kv_blocks_used", "KV blocks held by running requests",
+  families.gauge("linnet_kv_blocks_used", "KV blocks held by running requests or the prompt cache",
                  [](const EngineStats& stats) { return stats.kv_blocks_used; });
   families.gauge("linnet_kv_blocks_total", "KV blocks there are", [](const EngineStats& stats) { return stats.kv_blocks_total; });
+  families.gauge("linnet_cache_bytes", "KV in the prompt cache", [](const EngineStats& stats) {
+    return static_cast<double>(stats.cache_blocks) * static_cast<double>(stats.kv_block_bytes);
+  });
+}
+
+void add_cache(Families& families) {
+  families.counter("linnet_cache_hits_total", "Requests that began with KV of earlier ones",
+                   [](const EngineStats& stats) { return stats.cache_hits; });
+  families.counter("linnet_cache_misses_total", "Requests of whose prompt nothing was in the prompt cache",
+                   [](const EngineStats& stats) { return stats.cache_misses; });
+  families.counter("linnet_cache_hit_tokens_total", "Tokens of prompts that were not computed again",
+                   [](const EngineStats& stats) { return stats.cache_hit_tokens; });
+  families.counter("linnet_cache_evicted_blocks_total", "KV blocks that gave way to others",
+                   [](const EngineStats& stats) { return stats.cache_blocks_evicted; });
 }
 
 void add_counts(Families& families) {
@@ -135,6 +149,7 @@ std::string encode_metrics(std::span<const ModelStats> models) {
   Families families(models);
   add_state(families);
   add_counts(families);
+  add_cache(families);
   add_times(families);
   return families.text();
 }

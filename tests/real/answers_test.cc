@@ -53,6 +53,7 @@ Reply read(TextStream& stream) {
     if (const auto* finish = std::get_if<FinishEvent>(&event)) {
       reply.reason = finish->reason;
       reply.usage = finish->usage;
+      reply.usage.cached_tokens = 0;  // a matter of what came before, not of the answer
       return reply;
     }
     reply.text += std::get<TextDelta>(event).text;

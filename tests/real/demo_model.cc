@@ -4,6 +4,8 @@
 
 #include "base/check.h"
 #include "hub/local_models.h"
+#include "runtime/load_vocabulary.h"
+#include "weights/gguf.h"
 
 namespace linnet {
 
@@ -12,6 +14,12 @@ std::string demo_model_path() {
   const Result<std::string> path = resolve_model("demo");
   CHECK_MSG(path.ok(), "the demo model is missing: run `make test`, or `linnet get demo`");
   return *path;
+}
+
+Tokenizer load_demo_tokenizer() {
+  const Result<GgufFile> file = GgufFile::open(demo_model_path());
+  CHECK_MSG(file.ok(), file.ok() ? "" : file.error().message);
+  return Tokenizer::from_vocabulary(load_gguf_vocabulary(*file).value()).value();
 }
 
 std::unique_ptr<cpu::CpuExecutor> load_demo_executor(int threads, std::string_view kernels) {

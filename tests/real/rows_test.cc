@@ -66,6 +66,7 @@ Replies read(std::vector<TextStream>& streams) {
       TextEvent event = stream.next();
       if (const auto* finish = std::get_if<FinishEvent>(&event)) {
         reply.finish = *finish;
+        reply.finish.usage.cached_tokens = 0;  // a matter of what came before, not of the answer
         break;
       }
       auto& delta = std::get<TextDelta>(event);

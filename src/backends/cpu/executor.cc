@@ -65,6 +65,7 @@ void CpuExecutor::describe(const ModelConfig& config) {
   info_.vocabulary = config.vocabulary;
   info_.block_tokens = kBlockTokens;
   info_.block_count = kv_.block_count();
+  info_.block_bytes = kv_.layout().block_bytes();
   info_.context_max = std::min(limits.context_max, kv_.block_count() * kBlockTokens);
   info_.step_tokens_max = limits.tokens_max;
   info_.step_rows_max = limits.rows_max;
@@ -91,9 +92,7 @@ void CpuExecutor::sample(Ticket ticket, std::span<const RowSampling> rows) {
 
 Result<const StepResult*> CpuExecutor::collect(Ticket ticket) {
   CHECK(ticket == static_cast<Ticket>(tickets_) && plan_ != nullptr);
-  for (const SequenceClone& clone : plan_->clones) {
-    if (clone.copies) std::memcpy(kv_.block(clone.copy_to), kv_.block(clone.copy_from), kv_.layout().block_bytes());
-  }
+  for (const BlockCopy& copy : plan_->copies) std::memcpy(kv_.block(copy.to), kv_.block(copy.from), kv_.layout().block_bytes());
   pool_->begin_step();
   ops_->begin(*plan_, kv_.blocks());
   const Ops::Tensor logits = model_->forward(*ops_);

@@ -32,7 +32,6 @@ constexpr RefusedFlag kRefused[] = {
     {"--draft-tokens,--num-draft-tokens", kNotYet},
     {"--draft-model", kNotYet},
     {"--tool-parser", kNotYet},
-    {"--prompt-cache,--prompt-cache-bytes", kNotYet},
     {"--ssd-cache", kNotYet},
     {"--ssd-cache-max", kNotYet},
     {"--ssd-demote-idle", kNotYet},
@@ -42,7 +41,7 @@ constexpr RefusedFlag kRefused[] = {
     // of mlx_lm.server
     {"--prompt-concurrency", "has no meaning here: prompts are prefilled side by side as --max-rows and --max-gap-ms allow"},
     {"--prefill-step-size", "has no meaning here: chunks are as long as --max-gap-ms allows"},
-    {"--prompt-cache-size", "has no meaning here: prefixes will be bounded by their bytes"},
+    {"--prompt-cache-size", "has no meaning here: prefixes are bounded by their bytes, --prompt-cache"},
     {"--pipeline", "has no meaning here: one host runs the whole model"},
     {"--use-default-chat-template", "is not offered: name a template with --chat-template FILE"},
 };
@@ -81,6 +80,10 @@ void add_model_flags(CLI::App& app, ModelFlags& flags) {
   app.add_option("--memory-budget", options.memory_budget_bytes, "Weights, KV and scratch together, e.g. 12G; 0: 75 % of RAM")
       ->transform(CLI::AsSizeValue(false))
       ->envname("LINNET_MEMORY_BUDGET");
+  app.add_option_function<std::uint64_t>("--prompt-cache,--prompt-cache-bytes", into(options.engine.prompt_cache_bytes),
+                                         "KV of ended requests to keep, e.g. 2G; 0: none; absent: all that running ones leave")
+      ->transform(CLI::AsSizeValue(false))
+      ->envname("LINNET_PROMPT_CACHE");
   app.add_option("--max-rows,--batch,--decode-concurrency", options.engine.max_rows, "Requests that run at the same time")
       ->check(CLI::Range(1, kRowsMax))
       ->envname("LINNET_MAX_ROWS");
