@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """How far Linnet's logits are from float32 arithmetic, and how far roundings of activations are that others use.
 
-Usage: measure.py STREAM_LOGITS MODEL.gguf [TEXT] [--llama-perplexity PROGRAM]
+Usage: measure.py STREAM_LOGITS MODEL.gguf [TEXT] [--mlx PROCESSES] [--llama-perplexity PROGRAM]
 
 A forward pass of the llama architecture in numpy, in float32 throughout on the file's exact weights, is the reference. Beside it:
 Linnet (STREAM_LOGITS is build/bench/bench/stream_logits), the same numpy pass with keys and values rounded to f16 or the input of
-every matrix rounded to bf16 or to int8 in blocks of 32, and llama.cpp's perplexity on the same text. Prints, over all tokens of whole
+every matrix rounded to bf16 or to int8 in blocks of 32, Linnet's reference path (--mlx, as many processes at once: it takes a minute a window), and llama.cpp's perplexity on the same text. Prints, over all tokens of whole
 windows: mean KL of the reference against each, how often the most likely token differs, how often where the reference's margin exceeds
 1e-3 nats and the largest such margin, and perplexities.
 Needs numpy and gguf, which tools/requirements-accuracy.txt pins.
@@ -15,6 +15,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 
 import gguf
 import numpy as np
@@ -133,6 +134,30 @@ class Tally:
                 f"{np.exp(self.nll / self.scored):.4f} |")
 
 
+class Stream:
+    """The logits that stream_logits writes, window by window. With `parts`, as many processes at once, each into a file."""
+
+    def __init__(self, arguments, backend, parts=1):
+        command = [arguments.stream_logits, backend, arguments.model, arguments.text, str(WINDOW)]
+        self.files = [tempfile.TemporaryFile() for _ in range(parts)]
+        self.processes = [
+            subprocess.Popen([*command, str(part), str(parts)], stdout=file) for part, file in enumerate(self.files)
+        ]
+        for process in self.processes:
+            if process.wait() != 0:
+                sys.exit("stream_logits failed")
+        for file in self.files:
+            file.seek(0)
+            self.count, self.vocabulary = np.frombuffer(file.read(8), np.int32)
+            self.tokens = np.frombuffer(file.read(4 * self.count), np.int32)
+        self.window = 0
+
+    def next(self):
+        file = self.files[self.window % len(self.files)]
+        self.window += 1
+        return np.frombuffer(file.read(4 * WINDOW * self.vocabulary), np.float32).reshape(WINDOW, self.vocabulary)
+
+
 def llama_perplexity(program, model, text):
     done = subprocess.run([program, "-m", model, "-f", text, "-c", str(WINDOW), "-t", "2"], capture_output=True, text=True, check=True)
     return re.search(r"Final estimate: PPL = ([\d.]+)", done.stdout + done.stderr).group(1)
@@ -144,6 +169,7 @@ def main():
     parser.add_argument("model")
     parser.add_argument("text", nargs="?", default=TEXT)
     parser.add_argument("--llama-perplexity", help="llama.cpp's program of that name")
+    parser.add_argument("--mlx", type=int, default=0, metavar="PROCESSES", help="measure the reference path too")
     parser.add_argument("--linnet-only", action="store_true", help="leave the other roundings out")
     arguments = parser.parse_args()
     model = Llama(arguments.model)
@@ -152,21 +178,20 @@ def main():
         "bf16 activations": {"rounded": round_bf16},
         "int8 activations, blocks of 32": {"rounded": round_int8},
     }
-    tallies = {name: Tally() for name in ["float32", "Linnet", *kinds]}
-    stream = subprocess.Popen([arguments.stream_logits, arguments.model, arguments.text, str(WINDOW)], stdout=subprocess.PIPE)
-    count, vocabulary = np.frombuffer(stream.stdout.read(8), np.int32)
-    tokens = np.frombuffer(stream.stdout.read(4 * count), np.int32)
+    streams = {"Linnet": Stream(arguments, "cpu")}
+    if arguments.mlx:
+        streams["Linnet, reference path"] = Stream(arguments, "mlx", arguments.mlx)
+    tallies = {name: Tally() for name in ["float32", *streams, *kinds]}
+    count, tokens = streams["Linnet"].count, streams["Linnet"].tokens
     for begin in range(0, count, WINDOW):
         window = tokens[begin:begin + WINDOW]
         reference = log_softmax(logits(model, window))
-        ours = np.frombuffer(stream.stdout.read(4 * WINDOW * vocabulary), np.float32).reshape(WINDOW, vocabulary)
         tallies["float32"].add(reference, reference, window)
-        tallies["Linnet"].add(reference, log_softmax(ours), window)
+        for name, stream in streams.items():
+            tallies[name].add(reference, log_softmax(stream.next()), window)
         for name, roundings in kinds.items():
             tallies[name].add(reference, log_softmax(logits(model, window, **roundings)), window)
         print(f"{begin + WINDOW} of {count} tokens", file=sys.stderr)
-    if stream.wait() != 0:
-        sys.exit("stream_logits failed")
     print(f"{count} tokens in windows of {WINDOW}; perplexity over the second half of each\n")
     print("| arithmetic | mean KL | top-1 differs | of these with margin > 1e-3 | largest margin | perplexity |\n|---|---|---|---|---|---|")
     for name, tally in tallies.items():
