@@ -49,6 +49,15 @@ class RequestHandle {
   std::shared_ptr<Outbox> outbox_;
 };
 
+// About an engine's prompt cache: which entries there are, or the one of that id; and whether they are to be forgotten.
+struct CacheQuestion {
+  std::optional<std::uint64_t> id;
+  bool forget = false;
+};
+// The entries that were asked for, as they were before anything was forgotten; none after Engine::stop(). Called from the
+// engine's thread, between steps (after stop(): by ask_cache itself); it must return at once.
+using CacheAnswer = std::function<void(std::vector<CacheEntry>)>;
+
 // Threads: submit() and the const methods may be called from any thread. Either start() gives the engine a thread of its own, or
 // the owner calls step() from one thread (simulation, embedding); never both.
 class Engine {
@@ -69,6 +78,8 @@ class Engine {
 
   void start();  // runs step() on a thread of its own, asleep while there is nothing to do
   void stop();   // finishes the step under way; idempotent
+
+  void ask_cache(CacheQuestion question, CacheAnswer answer);  // from any thread
 
   EngineStats stats() const;
   std::vector<StepRecord> recent_steps() const;                  // the last kStepRecordsMax, in order

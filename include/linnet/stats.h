@@ -61,6 +61,19 @@ struct EngineStats {
   Histogram step;         // a turn of the loop that ran something
 };
 
+// KV in the prompt cache: the beginning of conversations, up to where one of them ended.
+struct CacheEntry {
+  std::uint64_t id = 0;          // never used again by this engine
+  std::uint64_t name_space = 0;  // only requests of one namespace share KV
+  std::int32_t tokens = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t own_bytes = 0;  // of these, that no other entry has
+  std::uint64_t hits = 0;       // requests that began with some of it
+  double idle_s = 0;            // since it was used last
+
+  bool operator==(const CacheEntry&) const = default;
+};
+
 // One turn of the loop that ran something.
 struct StepRecord {
   std::uint64_t number = 0;  // the first is 1

@@ -166,6 +166,7 @@ class TextEngine {
   virtual Result<std::vector<TokenId>> prompt_tokens(const TextPrompt& prompt) const = 0;
   // The conversation as the model will see it.
   virtual Result<std::string> render(const ChatPrompt& prompt) const = 0;
+  virtual void ask_cache(CacheQuestion question, CacheAnswer answer) = 0;  // as Engine's
   virtual EngineStats stats() const = 0;
   virtual std::vector<StepRecord> recent_steps() const = 0;                  // as Engine's
   virtual std::optional<RequestTrace> trace(std::string_view id) const = 0;  // as Engine's

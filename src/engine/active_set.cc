@@ -14,15 +14,15 @@ BlockNeed blocks_needed(std::int32_t prompt, std::int32_t limit, std::int32_t ch
   return {.shared = shared, .own = all - shared};
 }
 
-ActiveSet::ActiveSet(const ActiveLimits& limits)
+ActiveSet::ActiveSet(const ActiveLimits& limits, Recorder& recorder)
     : limits_(limits),
+      recorder_(recorder),
       pool_(limits.block_count),
       cache_(pool_, limits.cache),
       services_{.pool = pool_, .cache = cache_, .block_tokens = limits.block_tokens, .base = limits.name_space} {
   sequences_.reserve(static_cast<std::size_t>(limits.rows_max) * kAdmittedPerRow);
   beginnings_.clones.reserve(sequences_.capacity());
   beginnings_.copies.reserve(sequences_.capacity());
-  beginnings_.looked_up.reserve(sequences_.capacity());
 }
 
 ExecutionPlan ActiveSet::plan_of(const Request& request) const {
@@ -47,6 +47,7 @@ bool ActiveSet::admit(const Submission& submission, Clock::Duration now) {
 }
 
 void ActiveSet::begin_request(const Submission& submission, SequenceLifecycle first, const Reused& reused, Clock::Duration now) {
+  recorder_.admitted(submission.open->times);
   const std::size_t place = sequences_.size();
   const auto choices = static_cast<std::int32_t>(submission.choices.size());
   const BlockNeed need =
@@ -155,7 +156,7 @@ void ActiveSet::begin_first(ActiveSequence& sequence, const Reused& reused) {
   if (!sequence.lifecycle.plan().prompt_cache) return;
   ++(reused.tokens > 0 ? cache_use_.hits : cache_use_.misses);
   cache_use_.hit_tokens += static_cast<std::uint64_t>(reused.tokens);
-  beginnings_.looked_up.push_back(&sequence);
+  recorder_.looked_up(sequence.request->times, sequence.times, reused.tokens, sequence.admitted);
 }
 
 void ActiveSet::copy_to(EngineStats& stats) const {

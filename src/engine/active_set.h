@@ -15,6 +15,7 @@
 #include "engine/executor.h"
 #include "engine/inbox.h"
 #include "engine/lifecycle.h"
+#include "engine/recorder.h"
 #include "linnet/stats.h"
 #include "sched/step_plan.h"
 
@@ -34,7 +35,6 @@ struct ActiveLimits {
 struct Beginnings {
   std::vector<SequenceClone> clones;
   std::vector<BlockCopy> copies;
-  std::vector<const ActiveSequence*> looked_up;  // that were looked for in the cache, and begin
 
   void add_to(StepPlan& plan) const {
     plan.clones.assign(clones.begin(), clones.end());
@@ -65,7 +65,7 @@ class ActiveSet {
   // rows_max.
   static constexpr std::int32_t kAdmittedPerRow = 4;
 
-  explicit ActiveSet(const ActiveLimits& limits);
+  ActiveSet(const ActiveLimits& limits, Recorder& recorder);
 
   // Takes all choices of `submission` in. False, and nothing has happened, if there is no room for them now.
   bool admit(const Submission& submission, Clock::Duration now);
@@ -86,6 +86,7 @@ class ActiveSet {
   // Moves ended sequences to `gone`, without their blocks, which successful ones leave to the cache.
   void retire_ended(Executor& executor, Clock::Duration now, std::vector<std::unique_ptr<ActiveSequence>>& gone);
 
+  PrefixTree& cache() { return cache_; }
   // Sequences, blocks and the use of the cache, as they are now.
   void copy_to(EngineStats& stats) const;
   std::size_t capacity() const { return sequences_.capacity(); }
@@ -101,6 +102,7 @@ class ActiveSet {
   void begin_first(ActiveSequence& sequence, const Reused& reused);
 
   ActiveLimits limits_;
+  Recorder& recorder_;
   BlockPool pool_;
   PrefixTree cache_;
   LifecycleServices services_;

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "engine/active_set.h"
 #include "engine/admission.h"
+#include "engine/cache_desk.h"
 #include "engine/delivery.h"
 #include "engine/engine_errors.h"
 #include "engine/engine_limits.h"
@@ -34,6 +35,7 @@ class Engine::Impl {
   Impl(const EngineOptions& options, std::unique_ptr<Executor> executor, Clock& clock);
 
   Result<std::vector<RequestHandle>> submit(Request request);
+  CacheDesk& cache_desk() { return cache_desk_; }
   const Recorder& recorder() const { return recorder_; }
   bool step();
   void start();
@@ -67,10 +69,11 @@ class Engine::Impl {
   const std::shared_ptr<Doorbell> doorbell_ = std::make_shared<Doorbell>();
   Inbox inbox_;
 
+  CacheDesk cache_desk_{doorbell_};
   WaitingList waiting_;
   std::vector<Leaver> leavers_;  // scratch of end_withdrawn() and stop()
-  ActiveSet active_;
   Recorder recorder_;
+  ActiveSet active_;
   CostCalibration calibration_;
   std::vector<ActiveSequence*> runnable_;
   std::vector<const Sequence*> runnable_sequences_;  // of runnable_
@@ -97,7 +100,7 @@ Engine::Impl::Impl(const EngineOptions& options, std::unique_ptr<Executor> execu
       rows_max_(rows_max_of(options, executor_->info())),
       planner_(planner_limits_of(options, executor_->info())),
       inbox_(options.max_waiting),
-      active_(active_limits_of(options, executor_->info())),
+      active_(active_limits_of(options, executor_->info()), recorder_),
       delivery_(active_, inbox_, recorder_, static_cast<std::size_t>(executor_->info().step_tokens_max)) {
   CHECK(options_.max_waiting >= 1 && options_.max_gap_ms >= 1 && options_.outbox_events_max >= 1);
   const std::size_t admitted_max = active_.capacity();
@@ -172,6 +175,7 @@ void Engine::Impl::admit() {
   inbox_.drain(waiting_.arrivals());
   waiting_.accept_arrivals();
   const Clock::Duration now = clock_.now();
+  cache_desk_.serve(active_.cache(), executor_->info().block_bytes, now);
   end_withdrawn(now);
   std::int32_t rows = active_.open_with_room();
   std::int32_t admitted = 0;
@@ -179,17 +183,13 @@ void Engine::Impl::admit() {
     const auto more = static_cast<std::int32_t>(waiting_.next().choices.size());
     // More sequences than rows only of one request that has them to itself: nobody's pace suffers from later arrivals.
     if ((rows > 0 && rows + more > rows_max_) || !active_.admit(waiting_.next(), now)) break;
-    recorder_.admitted(waiting_.take_next().open->times);
+    waiting_.take_next();
     rows += more;
     ++admitted;
   }
   admitted_ += static_cast<std::uint64_t>(admitted);
   if (admitted > 0) inbox_.left(admitted);
   active_.begin_waiting(now);
-  for (const ActiveSequence* sequence : active_.beginnings().looked_up) {
-    recorder_.looked_up(sequence->request->times, sequence->times, sequence->sequence.cached(), sequence->admitted);
-  }
-  active_.beginnings().looked_up.clear();
 }
 
 void Engine::Impl::end_withdrawn(Clock::Duration now) {
@@ -358,6 +358,7 @@ void Engine::Impl::stop() {
   stopping_ = true;
   doorbell_->ring();
   if (thread_.joinable()) thread_.join();
+  cache_desk_.close();
   inbox_.drain(waiting_.arrivals());
   waiting_.accept_arrivals();
   waiting_.take_all(leavers_);
@@ -384,6 +385,7 @@ Result<RequestHandle> Engine::submit(Request request) {
   return std::move(handles.front());
 }
 Result<std::vector<RequestHandle>> Engine::submit_choices(Request request) { return impl_->submit(std::move(request)); }
+void Engine::ask_cache(CacheQuestion question, CacheAnswer answer) { impl_->cache_desk().ask(question, std::move(answer)); }
 bool Engine::step() { return impl_->step(); }
 void Engine::start() { impl_->start(); }
 void Engine::stop() { impl_->stop(); }

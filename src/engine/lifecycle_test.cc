@@ -39,6 +39,16 @@ Conversation converse(EngineRig& rig, Request request) {
   return {.request = std::move(request), .answer = std::move(answer)};
 }
 
+TEST(Lifecycle, S03_AnAbortedRequestFailsBeforeAnyWork) {
+  EngineRig rig(kCached);
+  RequestHandle handle = rig.submit({.prompt = prompt_of(100), .max_tokens = 4});
+  handle.cancel();
+  rig.run();
+  EXPECT_EQ(rig.read_all(handle).finish->reason, FinishReason::kCancelled);
+  EXPECT_EQ(rig.executor().tokens_computed(), 0U);
+  EXPECT_EQ(rig.engine().stats().cache_misses, 0U) << "not even a lookup";
+}
+
 TEST(Lifecycle, S08b_TakeGivesTheLongestPrefix) {
   EngineRig rig(kCached);
   const Conversation first = converse(rig, {.prompt = prompt_of(100), .max_tokens = 30});

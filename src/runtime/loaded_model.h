@@ -45,6 +45,7 @@ class LoadedModel final : public TextEngine {
   std::string detokenize(std::span<const TokenId> tokens) const override;
   Result<std::vector<TokenId>> prompt_tokens(const TextPrompt& prompt) const override;
   Result<std::string> render(const ChatPrompt& prompt) const override;
+  void ask_cache(CacheQuestion question, CacheAnswer answer) override { engine_.ask_cache(question, std::move(answer)); }
   EngineStats stats() const override { return engine_.stats(); }
   std::vector<StepRecord> recent_steps() const override { return engine_.recent_steps(); }
   std::optional<RequestTrace> trace(std::string_view id) const override { return engine_.trace(id); }

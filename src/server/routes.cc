@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "http/response_writer.h"
 #include "server/answer_text.h"
+#include "server/cache_routes.h"
 #include "server/debug_routes.h"
 #include "server/model_wait.h"
 #include "server/response_routes.h"
@@ -118,6 +119,7 @@ http::Router make_router(const RouteContext& context) {
     }
   }
   add_debug_routes(router, context);
+  add_cache_routes(router, context);
   return router;
 }
 

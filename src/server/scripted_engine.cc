@@ -135,4 +135,15 @@ Result<std::vector<TokenId>> ScriptedEngine::prompt_tokens(const TextPrompt& pro
 
 Result<std::string> ScriptedEngine::render(const ChatPrompt& prompt) const { return prompt.messages_json; }
 
+void ScriptedEngine::ask_cache(CacheQuestion question, CacheAnswer answer) {
+  std::vector<CacheEntry> found;
+  std::vector<CacheEntry> kept;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const CacheEntry& entry : cache_) (!question.id || *question.id == entry.id ? found : kept).push_back(entry);
+    if (question.forget) cache_ = kept;
+  }
+  answer(std::move(found));
+}
+
 }  // namespace linnet

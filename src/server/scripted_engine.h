@@ -53,6 +53,7 @@ class ScriptedEngine final : public TextEngine {
   std::shared_ptr<ScriptedAnswer> answer(std::size_t index);
 
   // Before the server starts.
+  void set_cache(std::vector<CacheEntry> entries) { cache_ = std::move(entries); }
   ModelCard& card() { return card_; }
 
   const ModelCard& model() const override { return card_; }
@@ -62,6 +63,7 @@ class ScriptedEngine final : public TextEngine {
   std::string detokenize(std::span<const TokenId> tokens) const override;
   Result<std::vector<TokenId>> prompt_tokens(const TextPrompt& prompt) const override;
   Result<std::string> render(const ChatPrompt& prompt) const override;
+  void ask_cache(CacheQuestion question, CacheAnswer answer) override;
   EngineStats stats() const override { return {}; }
   std::vector<StepRecord> recent_steps() const override { return {}; }
   std::optional<RequestTrace> trace(std::string_view /*id*/) const override { return {}; }
@@ -69,6 +71,7 @@ class ScriptedEngine final : public TextEngine {
 
  private:
   ModelCard card_;
+  std::vector<CacheEntry> cache_;
   std::mutex mutex_;
   std::condition_variable submitted_;
   std::vector<TextEvent> events_;
