@@ -1,4 +1,5 @@
-// TextEngine::load: a model file to a running engine.
+#include "runtime/load.h"
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -72,9 +73,10 @@ struct LoadedExecutor {
   ModelCard card;
 };
 
-Result<LoadedExecutor> load_cpu(const ModelFile& file, const LoadOptions& options) {
+Result<LoadedExecutor> load_cpu(const ModelFile& file, const LoadOptions& options, cpu::Pool* pool) {
   LINNET_ASSIGN(std::unique_ptr<cpu::CpuExecutor> executor,
-                cpu::CpuExecutor::create(file, {.threads = options.threads,
+                cpu::CpuExecutor::create(file, {.pool = pool,
+                                                .threads = options.threads,
                                                 .pin_threads = options.pin_threads,
                                                 .kernels = nullptr,
                                                 .context = options.context,
@@ -123,14 +125,23 @@ Status check_options(const LoadOptions& options) {
 
 }  // namespace
 
-Result<std::unique_ptr<TextEngine>> TextEngine::load(const LoadOptions& options) {
+Result<std::unique_ptr<TextEngine>> TextEngine::load(const LoadOptions& options) { return load_model(options, nullptr); }
+
+Result<std::unique_ptr<cpu::Pool>> make_kernel_pool(const LoadOptions& options) {
+  LINNET_RETURN_IF_ERROR(check_options(options));
+  LINNET_ASSIGN(const BackendKind backend, choose_backend(options));
+  if (backend != BackendKind::kCpu) return std::unique_ptr<cpu::Pool>();
+  return std::make_unique<cpu::Pool>(cpu::PoolOptions{.threads = options.threads, .pin = options.pin_threads});
+}
+
+Result<std::unique_ptr<TextEngine>> load_model(const LoadOptions& options, cpu::Pool* pool) {
   LINNET_RETURN_IF_ERROR(check_options(options));
   LINNET_ASSIGN(const BackendKind backend, choose_backend(options));
   LINNET_ASSIGN(const std::unique_ptr<ModelFile> file, open_model_file(options.model));
   for (const std::string& warning : file->warnings()) log_warning(warning);
   // The tokenizer is built beside the repacking of weights; both only read the file.
   std::future<Result<ModelText>> text = std::async(std::launch::async, [&] { return load_text(*file, options); });
-  Result<LoadedExecutor> executor = backend == BackendKind::kMlx ? load_mlx(*file, options) : load_cpu(*file, options);
+  Result<LoadedExecutor> executor = backend == BackendKind::kMlx ? load_mlx(*file, options) : load_cpu(*file, options, pool);
   Result<ModelText> loaded_text = text.get();
   if (!loaded_text.ok()) return loaded_text.error();
   if (!executor.ok()) return executor.error();

@@ -32,12 +32,19 @@ Rates rates_of(std::string_view kernels) {
 
 Result<std::unique_ptr<CpuExecutor>> CpuExecutor::create(const ModelFile& file, const CpuExecutorOptions& options) {
   LINNET_ASSIGN(const MemorySheet sheet, plan_memory(file, options));
-  auto pool = std::make_unique<Pool>(PoolOptions{.threads = sheet.threads, .pin = options.pin_threads});
-  std::unique_ptr<CpuExecutor> executor(new CpuExecutor(sheet, std::move(pool)));
+  std::unique_ptr<CpuExecutor> executor(new CpuExecutor(sheet, options));
   LINNET_RETURN_IF_ERROR(executor->load_weights(file));
   LINNET_RETURN_IF_ERROR(executor->reserve(file.config()));
   return executor;
 }
+
+CpuExecutor::CpuExecutor(const MemorySheet& sheet, const CpuExecutorOptions& options)
+    : sheet_(sheet),
+      kernels_(sheet.kernels),
+      own_pool_(options.pool == nullptr
+                    ? std::make_unique<Pool>(PoolOptions{.threads = sheet.threads, .pin = options.pin_threads})
+                    : nullptr),
+      pool_(options.pool == nullptr ? own_pool_.get() : options.pool) {}
 
 Status CpuExecutor::load_weights(const ModelFile& file) {
   LINNET_ASSIGN(weights_, Region::reserve(sheet_.weights, "weights"));

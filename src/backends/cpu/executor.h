@@ -21,7 +21,8 @@
 
 namespace linnet::cpu {
 
-// All work happens in collect(), on the thread that calls it, which is kernel thread 0, and on the pool's. Owns weights in
+// All work happens in collect(), on the thread that calls it, which is kernel thread 0, and on the pool's. Executors that share
+// a pool take turns by step; what one does at load is cut into turns too. Owns weights in
 // panels, the KV pool and the step's scratch: reserved at load, so that no step allocates.
 class CpuExecutor final : public Executor {
  public:
@@ -44,8 +45,7 @@ class CpuExecutor final : public Executor {
   const TokenCost& token_cost() const { return sheet_.token_cost; }
 
  private:
-  CpuExecutor(const MemorySheet& sheet, std::unique_ptr<Pool> pool)
-      : sheet_(sheet), kernels_(sheet.kernels), pool_(std::move(pool)) {}
+  CpuExecutor(const MemorySheet& sheet, const CpuExecutorOptions& options);
   Status load_weights(const ModelFile& file);
   Status reserve(const ModelConfig& config);
   void describe(const ModelConfig& config);
@@ -54,7 +54,8 @@ class CpuExecutor final : public Executor {
 
   const MemorySheet sheet_;
   const KernelSet* kernels_;
-  std::unique_ptr<Pool> pool_;
+  const std::unique_ptr<Pool> own_pool_;  // null: pool_ is shared
+  Pool* const pool_;
   Region weights_;
   std::unique_ptr<Model<Ops>> model_;
   KvPool kv_;

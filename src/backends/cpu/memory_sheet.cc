@@ -69,8 +69,9 @@ Result<MemorySheet> plan_memory(const ModelFile& file, const CpuExecutorOptions&
                      std::to_string(config.context_max) + ")",
                  "--context"};
   }
+  const std::int32_t threads = options.threads > 0 ? options.threads : cpu_share().threads;
   MemorySheet sheet{.kernels = options.kernels,
-                    .threads = options.threads > 0 ? options.threads : cpu_share().threads,
+                    .threads = options.pool != nullptr ? options.pool->threads() : threads,
                     .budget = options.memory_budget_bytes != 0 ? options.memory_budget_bytes : default_memory_budget(),
                     .kv_layout = {.layers = config.layers, .kv_heads = config.kv_heads, .head_dim = config.head_dim}};
   if (sheet.kernels == nullptr) {

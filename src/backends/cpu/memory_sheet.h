@@ -6,6 +6,7 @@
 #include "backends/cpu/kernels/kernel_set.h"
 #include "backends/cpu/kv_blocks.h"
 #include "backends/cpu/ops.h"
+#include "backends/cpu/pool.h"
 #include "backends/cpu/region.h"
 #include "linnet/status.h"
 #include "weights/model_file.h"
@@ -13,6 +14,7 @@
 namespace linnet::cpu {
 
 struct CpuExecutorOptions {
+  Pool* pool = nullptr;      // shared with other executors, and outlives this one; null: it makes one of its own, by the next two
   std::int32_t threads = 0;  // 0: as many as affinity and cgroup allow
   bool pin_threads = true;
   const KernelSet* kernels = nullptr;  // null: what the environment or the machine says

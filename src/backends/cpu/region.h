@@ -27,9 +27,9 @@ class Region {
   std::byte* data() const { return data_; }
   std::size_t size() const { return size_; }
 
-  // Touches pages in ascending order on all threads of the pool until all are there or `limit` has passed; returns the bytes
-  // touched. Contents stay. Two threads of a virtual Xeon: 3 to 5 GB/s, and 0.2 to 0.5 GB/s for pages that the host has yet to
-  // find.
+  // Touches pages in ascending order on all threads of the pool, in many turns of it, until all are there or `limit` has passed;
+  // returns the bytes touched. Contents stay. Two threads of a virtual Xeon: 3 to 5 GB/s, and 0.2 to 0.5 GB/s for pages that the
+  // host has yet to find.
   std::size_t touch(Pool& pool, std::chrono::nanoseconds limit = std::chrono::hours(1)) const;
 
  private:

@@ -8,8 +8,9 @@
 namespace linnet::cpu {
 namespace {
 
-constexpr std::int32_t kPanelsAtOnce = 32;  // repacked by a thread before it asks for more
-constexpr std::size_t kReadAhead = 4096;    // kernels prefetch and may read past the last matrix
+constexpr std::int32_t kPanelsAtOnce = 32;   // repacked by a thread before it asks for more
+constexpr std::int32_t kRepacksPerTurn = 8;  // of each thread: about a millisecond, then others that share the pool have theirs
+constexpr std::size_t kReadAhead = 4096;     // kernels prefetch and may read past the last matrix
 
 }  // namespace
 
@@ -114,14 +115,16 @@ Result<Ops::Embedding> WeightLoader::embedding(const std::string& name, std::int
 }
 
 void WeightLoader::run(Pool& pool) {
-  WorkQueue queue;
-  queue.reset(static_cast<std::int64_t>(repacks_.size()));
-  pool.run([&](int, int) {
-    for (std::int64_t i = 0, end = 0; queue.take(i, end);) {
-      const Repack& job = repacks_[static_cast<std::size_t>(i)];
-      repack(*kernels_, job.source, job.into, job.place, job.range);
-    }
-  });
+  const auto count = static_cast<std::int64_t>(repacks_.size());
+  const std::int64_t turn = std::int64_t{kRepacksPerTurn} * pool.threads();
+  for (std::int64_t begin = 0; begin < count; begin += turn) {
+    pool.deal(std::min(turn, count - begin), [&](int, WorkQueue& pieces) {
+      for (std::int64_t i = 0, end = 0; pieces.take(i, end);) {
+        const Repack& part = repacks_[static_cast<std::size_t>(begin + i)];
+        repack(*kernels_, part.source, part.into, part.place, part.range);
+      }
+    });
+  }
   repacks_.clear();
 }
 

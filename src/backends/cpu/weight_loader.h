@@ -46,6 +46,7 @@ class WeightLoader {
   double bytes_per_token() const { return bytes_per_token_; }
   double layer_weights() const { return layer_weights_; }
 
+  // In many turns of the pool.
   void run(Pool& pool);
 
  private:

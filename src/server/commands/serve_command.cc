@@ -13,6 +13,7 @@
 #include "http/server.h"
 #include "hub/cache_folder.h"
 #include "responses/response_store.h"
+#include "runtime/load.h"
 #include "server/commands/command.h"
 #include "server/commands/interrupts.h"
 #include "server/commands/model_flags.h"
@@ -51,8 +52,10 @@ Status serve(const ServeFlags& flags) {
   });
   const SystemClock clock;
   const ModelSetOptions model_options = model_set_options(flags.model, flags.models);
+  LINNET_ASSIGN(const LoadOptions load, load_options(flags.model));
+  LINNET_ASSIGN(const std::unique_ptr<cpu::Pool> kernel_pool, make_kernel_pool(load));
   ModelSet models(model_options, clock);
-  LINNET_RETURN_IF_ERROR(add_models(flags.model, flags.models, models));
+  LINNET_RETURN_IF_ERROR(add_models(flags.model, flags.models, kernel_pool.get(), models));
   // A lone model is there before the first request, and its errors at once; of several each when it is asked for.
   if (models.size() == 1) LINNET_RETURN_IF_ERROR(models.load(0));
   ModelLoader loader(models, model_options.idle_time);

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/memory_budget.h"
 #include "linnet/text_engine.h"
+#include "runtime/load.h"
 #include "runtime/model_outline.h"
 
 namespace linnet {
@@ -18,21 +19,21 @@ std::string describe(const ModelCard& card) {
          std::to_string(card.threads) + " threads, context " + std::to_string(card.context);
 }
 
-Result<std::unique_ptr<TextEngine>> load_described(const LoadOptions& options) {
-  LINNET_ASSIGN(std::unique_ptr<TextEngine> engine, TextEngine::load(options));
+Result<std::unique_ptr<TextEngine>> load_described(const LoadOptions& options, cpu::Pool* pool) {
+  LINNET_ASSIGN(std::unique_ptr<TextEngine> engine, load_model(options, pool));
   log_info(describe(engine->model()));
   return engine;
 }
 
 // A lone model keeps the budget it was given, which may be the backend's own choice, and its load says what does not fit; several
 // share one budget.
-ModelEntry entry_of(ModelOutline outline, const LoadOptions& options, bool alone) {
+ModelEntry entry_of(ModelOutline outline, const LoadOptions& options, cpu::Pool* pool, bool alone) {
   return {.id = std::move(outline.id),
           .least_bytes = alone ? 0 : outline.least_bytes,
-          .load = [options, alone](std::uint64_t budget) {
+          .load = [options, pool, alone](std::uint64_t budget) {
             LoadOptions granted = options;
             if (!alone) granted.memory_budget_bytes = budget;
-            return load_described(granted);
+            return load_described(granted, pool);
           }};
 }
 
@@ -59,7 +60,7 @@ ModelSetOptions model_set_options(const ModelFlags& model, const ServedModelFlag
   return options;
 }
 
-Status add_models(const ModelFlags& model, const ServedModelFlags& flags, ModelSet& models) {
+Status add_models(const ModelFlags& model, const ServedModelFlags& flags, cpu::Pool* pool, ModelSet& models) {
   std::vector<std::string> typed = {model.model};
   typed.insert(typed.end(), flags.more.begin(), flags.more.end());
   std::vector<ModelEntry> entries;
@@ -68,7 +69,7 @@ Status add_models(const ModelFlags& model, const ServedModelFlags& flags, ModelS
     one.model = name;
     LINNET_ASSIGN(const LoadOptions options, load_options(one));
     LINNET_ASSIGN(ModelOutline outline, outline_model(options));
-    ModelEntry entry = entry_of(std::move(outline), options, typed.size() == 1);
+    ModelEntry entry = entry_of(std::move(outline), options, pool, typed.size() == 1);
     if (std::any_of(entries.begin(), entries.end(), [&](const ModelEntry& other) { return other.id == entry.id; })) {
       return Error{ErrorCode::kInvalidArgument, "two of the models are called " + entry.id + "; serve one of them", "MODEL"};
     }
