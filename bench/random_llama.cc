@@ -22,7 +22,8 @@ int main(int argc, char** argv) {
                                                                          .vocabulary = 65536,
                                                                          .context = 32768,
                                                                          .layer_dtype = linnet::DType::kQ4_1,
-                                                                         .embedding_dtype = linnet::DType::kQ8_0});
+                                                                         .embedding_dtype = linnet::DType::kQ8_0,
+                                                                         .merges = true});
   std::ofstream file(argv[1], std::ios::binary);
   file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   file.close();

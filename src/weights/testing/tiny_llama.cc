@@ -75,15 +75,21 @@ std::vector<std::string> byte_characters() {
   return characters;
 }
 
-void add_vocabulary(GgufWriter& writer, std::int32_t size) {
-  const std::vector<std::string> tokens = tiny_vocabulary(size);
+void add_vocabulary(GgufWriter& writer, const TinyLlama& options) {
+  std::vector<std::string> tokens = tiny_vocabulary(options.vocabulary);
   std::vector<std::int32_t> types(kBytes, kNormalToken);
   types.resize(tokens.size(), kControlToken);
+  std::vector<std::string> merges;
+  if (options.merges) {
+    merges.emplace_back("t h");
+    tokens.back() = "th";
+    types.back() = kNormalToken;
+  }
   writer.add_string("tokenizer.ggml.model", "gpt2");
   writer.add_string("tokenizer.ggml.pre", "gpt-2");
   writer.add_strings("tokenizer.ggml.tokens", tokens);
   writer.add_numbers("tokenizer.ggml.token_type", GgufType::kInt32, types);
-  writer.add_strings("tokenizer.ggml.merges", {});
+  writer.add_strings("tokenizer.ggml.merges", merges);
   writer.add_u32("tokenizer.ggml.bos_token_id", kBytes);
   writer.add_u32("tokenizer.ggml.eos_token_id", kBytes + 1);
   writer.add_bool("tokenizer.ggml.add_bos_token", false);
@@ -204,7 +210,7 @@ std::vector<std::byte> random_tensor(DType dtype, std::int64_t rows, std::int64_
 GgufWriter tiny_llama_writer(const TinyLlama& options) {
   GgufWriter writer;
   add_config(writer, options);
-  add_vocabulary(writer, options.vocabulary);
+  add_vocabulary(writer, options);
   TensorWriter tensors(writer, options.seed << 20U);
   tensors.matrix("token_embd.weight", options.embedding_dtype, options.vocabulary, options.hidden);
   for (std::int32_t layer = 0; layer < options.layers; ++layer) add_layer(tensors, options, layer);

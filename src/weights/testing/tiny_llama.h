@@ -24,6 +24,7 @@ struct TinyLlama {
   DType layer_dtype = DType::kQ4_0;      // of the layers' matrices
   DType embedding_dtype = DType::kQ8_0;  // of the embedding and the head
   bool tied = true;                      // no head of its own
+  bool merges = false;                   // the last token is "th", which the one merge makes: what loads a tokenizer wants one
   bool biases = false;                   // of all linear layers of a block but the output projection
   bool rope_divisors = false;            // a rope_freqs.weight, as Llama 3 files have it
   float rope_theta = 10000.0F;
