@@ -66,7 +66,7 @@ def check_server(server, first, second):
         check(sum(step["samples"] for step in steps) == 6 and steps[0]["prefill_tokens"] > 6, f"steps of {model}: {steps}")
         events = json.loads(server.call(f"/debug/trace/trace-of-{model}")[1])["traceEvents"]
         names = {event["name"] for event in events}
-        check(names == {"queued", "prefill", "decode", "done"}, f"trace of {model}: {names}")
+        check(names == {"queued", "cache.lookup_restore", "prefill", "decode", "done"}, f"trace of {model}: {names}")
 
     check(server.call(f"/v1/models/{second}/unload", {})[0] == 200, "unload")
     check(f'model="{second}"' not in server.call("/metrics")[1], "an unloaded model has no engine to measure")

@@ -69,11 +69,13 @@ Result<double> prefill_seconds(TextEngine& engine, int tokens, int repeats, std:
   return median(times);
 }
 
-// Seconds for one token with about `context` tokens before it: a long answer's time less a short one's, on the same prompt.
+// Seconds for one token with about `context` tokens before it: a long answer's time less a short one's, on the same prompt, whose
+// KV a first answer has left in the prompt cache where there is one.
 Result<double> decode_seconds(TextEngine& engine, int context, int tokens, int repeats, std::mt19937_64& random) {
   std::vector<double> times;
   for (int i = 0; i < repeats; ++i) {
     const std::vector<TokenId> prompt = random_prompt(std::max(context, 1), engine.model().vocabulary, random);
+    LINNET_RETURN_IF_ERROR(request_seconds(engine, prompt, 1));
     LINNET_ASSIGN(const double one, request_seconds(engine, prompt, 1));
     LINNET_ASSIGN(const double all, request_seconds(engine, prompt, 1 + tokens));
     times.push_back((all - one) / tokens);
