@@ -72,7 +72,7 @@ std::size_t activations_bytes(std::int64_t rows_max, std::int64_t cols_max) {
   Carver carver(nullptr);
   carver.take<float>(rows * static_cast<std::size_t>(cols_max));
   carver.take<std::byte>(padded * units * 64);
-  carver.take<float>(padded * (units / kSegmentUnits));
+  carver.take<float>(padded * ((units + kSegmentUnits - 1) / kSegmentUnits));
   carver.take<float>(padded * units);
   carver.take<std::int32_t>(padded * units * 2);
   return carver.size();

@@ -1,6 +1,6 @@
 // Inputs of linear layers: rows of f32, and rows rounded to 16 bits for quantized weights.
 //
-// A rounded row has one f32 scale for each segment of 128 columns and an integer of 16 bits for each column, held as two signed
+// A rounded row has one f32 scale for each segment of 256 columns and an integer of 16 bits for each column, held as two signed
 // bytes: value = scale * (256 * high + low), scale = max|x of the segment| / 32639. So an outlier coarsens its own segment only.
 // A segment with NaN or infinity has scale NaN and integers zero: the row's outputs are NaN, other rows don't know. A segment
 // whose largest magnitude is below 2^-80 counts as zero, so that no result depends on how subnormals are treated.
@@ -16,7 +16,7 @@ namespace linnet::cpu {
 
 inline constexpr float kActivationSteps = 32639.0F;       // 127 * 256 + 127: the largest magnitude of a rounded value
 inline constexpr float kActivationSmallest = 0x1.0p-80F;  // segments that stay below count as zero
-inline constexpr int kSegmentUnits = 4;                   // of 32 columns; whole groups of every format
+inline constexpr int kSegmentUnits = 8;                   // of 32 columns; whole groups of every format
 
 // The forms in which rows are read, by the format of the weights. Both may be asked for at once.
 struct ActivationForms {

@@ -104,7 +104,7 @@ template <int kUnits>
 [[gnu::always_inline]] inline void round_segment(const RowValues& values, const RowPlace& place, int first) {
   __m512 v[2 * kUnits];
   __m512i most = _mm512_setzero_si512();
-#pragma GCC unroll 8
+#pragma GCC unroll 16
   for (int i = 0; i < 2 * kUnits; ++i) {
     v[i] = values.at(first * kUnit + 16 * i);
     // NaN and infinity are larger than all numbers.
@@ -131,7 +131,16 @@ void round_row(const RowValues& values, const Activations& out, int row) {
   const RowPlace place = place_of(out, row);
   int u = 0;
   for (; u + kSegmentUnits <= out.units; u += kSegmentUnits) round_segment<kSegmentUnits>(values, place, u);
-  if (u < out.units) round_segment<kSegmentUnits / 2>(values, place, u);
+  switch (out.units - u) {  // an even number
+    case 2:
+      return round_segment<2>(values, place, u);
+    case 4:
+      return round_segment<4>(values, place, u);
+    case 6:
+      return round_segment<6>(values, place, u);
+    default:
+      return;
+  }
 }
 
 }  // namespace

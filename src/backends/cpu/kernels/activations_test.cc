@@ -29,7 +29,7 @@ TEST(Activations, RoundsToTheNearestOf16Bits) {
         const TestActivations a(*kernels, both_forms(cols), x.data(), rows, cols);
         for (int r = 0; r < rows; ++r) {
           for (int c = 0; c < a.x.units * kUnit; ++c) {
-            const float scale = scale_of(a.x, r, c / 128);
+            const float scale = scale_of(a.x, r, c / 256);
             const std::int32_t value = byte_value(a.x, r, c);
             if (c >= cols) {
               ASSERT_EQ(value, 0);
@@ -49,14 +49,14 @@ TEST(Activations, RoundsToTheNearestOf16Bits) {
 // An outlier coarsens its own segment only.
 TEST(Activations, SegmentsHaveScalesOfTheirOwn) {
   for (const KernelSet* const kernels : runnable_kernel_sets()) {
-    std::vector<float> x(300, 1.0F);
-    x[130] = 1000.0F;
-    const TestActivations a(*kernels, both_forms(300), x.data(), 1, 300);
+    std::vector<float> x(600, 1.0F);
+    x[258] = 1000.0F;
+    const TestActivations a(*kernels, both_forms(600), x.data(), 1, 600);
     EXPECT_EQ(scale_of(a.x, 0, 0), 1.0F / 32639.0F) << kernels->name;
     EXPECT_EQ(scale_of(a.x, 0, 1), 1000.0F / 32639.0F) << kernels->name;
     EXPECT_EQ(scale_of(a.x, 0, 2), 1.0F / 32639.0F) << kernels->name;
-    EXPECT_EQ(byte_value(a.x, 0, 127), 32639);
-    EXPECT_EQ(byte_value(a.x, 0, 131), 33);
+    EXPECT_EQ(byte_value(a.x, 0, 255), 32639);
+    EXPECT_EQ(byte_value(a.x, 0, 259), 33);
   }
 }
 
@@ -146,16 +146,16 @@ TEST(Activations, SpecialRows) {
                              {"signalling", std::bit_cast<float>(0xff800001U), true}};
   for (const KernelSet* const kernels : runnable_kernel_sets()) {
     for (const Case& c : kCases) {
-      std::vector<float> x(5 * 192, 0.0F);
-      x[2 * 192 + 40] = c.value;
-      const TestActivations a(*kernels, both_forms(192), x.data(), 5, 192);
+      std::vector<float> x(5 * 320, 0.0F);
+      x[2 * 320 + 40] = c.value;
+      const TestActivations a(*kernels, both_forms(320), x.data(), 5, 320);
       for (int r = 0; r < 5; ++r) {
         EXPECT_EQ(std::isnan(scale_of(a.x, r, 0)), c.nan && r == 2) << kernels->name << " " << c.name;
         if (!c.nan) {
           EXPECT_EQ(scale_of(a.x, r, 0), 0.0F) << c.name;
         }
         EXPECT_EQ(scale_of(a.x, r, 1), 0.0F) << c.name;
-        for (int col = 0; col < 192; ++col) EXPECT_EQ(byte_value(a.x, r, col), 0) << c.name;
+        for (int col = 0; col < 320; ++col) EXPECT_EQ(byte_value(a.x, r, col), 0) << c.name;
       }
     }
     // The largest and smallest that count.

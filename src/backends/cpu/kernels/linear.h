@@ -3,7 +3,7 @@
 // Quantized: inside a group (of 16 to 128 columns) products are summed exactly as integers of 32 bits; groups are added in f32 in
 // ascending order,
 //   acc = fma(f32(sum), scale, acc); affine: acc = fma(bias, f32(sum of x), acc)
-// from 0 within a segment of 128 columns, and segments in ascending order: y = fma(acc, scale of x's segment, y), from 0.
+// from 0 within a segment of 256 columns, and segments in ascending order: y = fma(acc, scale of x's segment, y), from 0.
 // So a row's bits don't depend on the number of rows, the panel range, or the instruction set. Dense: acc = fma(w, x, acc),
 // columns ascending; bits don't depend on rows and range. A bias is added to the finished product.
 #pragma once

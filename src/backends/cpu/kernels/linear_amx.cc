@@ -22,9 +22,9 @@ constexpr std::size_t kWeightsBytes = 640 * 1024;  // of them, where many blocks
 constexpr int kChunkUnits = 24;  // of many blocks, whole segments: a block's activations stay in L1 while panels pass by
 
 struct alignas(64) Stage {
-  std::int32_t sums[4][2][16][16];  // [group % 4][panel][row: high halves, low halves][lane]
-  std::byte ring[kRing][512];       // [unit % kRing]: tile B
-  float out[kPanelsMax][8][16];     // [panel][row][lane]; rows follow each other without gaps
+  std::int32_t sums[4][16][16];  // [group % 4][row: high halves, low halves][lane]
+  std::byte ring[kRing][512];    // [unit % kRing]: tile B
+  float out[kPanelsMax][8][16];  // [panel][row][lane]; rows follow each other without gaps
 };
 static_assert(sizeof(Stage) + kWeightsBytes <= kLinearScratchBytes);
 
@@ -42,7 +42,6 @@ struct Work {
   bool first;             // y starts from zero; else it goes on from `out`
   bool fetch;             // weights come from far
   Stage* stage;
-  float* out;  // [panel][row][lane]
 };
 
 // A unit of nibbles as bytes: tile B, columns ascending.
@@ -68,11 +67,10 @@ struct At {
   std::ptrdiff_t group;
 };
 
-// kRows x 16 sums of a segment live in registers, those of all segments in `out`. Software pipeline, in groups: tile loads of g +
-// 1 | products of g | tile store of g - 1 | fma of g - 3; the last groups of a panel drain while the next panel starts. Tiles: C
-// 0 to 3 by the group's parity and the panel, A 4 and 5 by the unit's parity, B 6 and 7 likewise, or by the panel where there are
-// two.
-template <PanelFormat kShape, int kRows, int kPanels>
+// kRows x 16 sums of a segment live in registers, those of whole segments in `out`. Software pipeline, in groups: tile loads of g
+// + 1 | products of g | tile store of g - 1 | fma of g - 3; the last groups of a panel drain while the next panel starts. Tiles:
+// C 0 and 1 by the group's parity, B 2 and 3, A 4 and 5 by the unit's.
+template <PanelFormat kShape, int kRows>
 class Block {
  public:
   explicit Block(const Work& work) : work_(work), ahead_(work.weights) {}
@@ -80,25 +78,21 @@ class Block {
   [[gnu::always_inline]] inline void run() {
     const std::ptrdiff_t groups = work_.groups;
     const std::byte* panel = work_.weights;
-    float* out = work_.out;
+    float* out = &work_.stage->out[0][0][0];
     ahead_end_ = work_.weights + work_.panels * work_.panel_bytes;
     for (int i = 0; i < kAhead; ++i) unpack_ahead(i);
     amx::zero<0>();
     amx::zero<1>();
-    amx::zero<2>();
-    amx::zero<3>();
-    load_rows<0>({panel, 0}, 0);
-    load_weights<0>({panel, 0}, 0, 0);
+    load<0>({panel, 0}, 0, 0);
     begin(out);
-    for (auto& panel_acc : acc_) {
-      for (__m512& acc : panel_acc) acc = _mm512_setzero_ps();
-    }
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) acc_[r] = _mm512_setzero_ps();
     step<0, false, false>({panel, 0}, {panel, 1}, {panel, 0});
     step<1, true, false>({panel, 1}, {panel, 2}, {panel, 0});
     step<0, true, false>({panel, 2}, {panel, 3}, {panel, 0});
-    for (int count = kPanels;; count += kPanels) {
+    for (int count = 1;; ++count) {
       const bool last = count == work_.panels;
-      const std::byte* const next = last ? panel : panel + kPanels * work_.panel_bytes;  // after the last panel: what may be read
+      const std::byte* const next = last ? panel : panel + work_.panel_bytes;  // after the last panel: what may be read
       step<1, true, true>({panel, 3}, groups > 4 ? At{panel, 4} : At{next, 0}, {panel, 0});
       for (std::ptrdiff_t g = 4; g < groups; g += 2) {
         step<0, true, true>({panel, g}, {panel, g + 1}, {panel, g - 3});
@@ -108,12 +102,12 @@ class Block {
       step<0, true, true>({next, 0}, {next, 1}, {panel, groups - 3});
       step<1, true, true>({next, 1}, {next, 2}, {panel, groups - 2});
       step<0, true, true>({next, 2}, {next, 3}, {panel, groups - 1});
-      out += kPanels * kRows * kPanelRows;
+      out += kRows * kPanelRows;
       panel = next;
       begin(out);
     }
-    store<1>();
-    for (int back = 3; back > 0; --back) add<0, kRows>({panel, groups - back}, -back);
+    amx::store<1>(staged(-1), 64);
+    for (int back = 3; back > 0; --back) add<0, kRows>({panel, groups - back}, staged(-back));
   }
 
  private:
@@ -122,10 +116,8 @@ class Block {
   static constexpr std::ptrdiff_t kUnitBytes = code_bytes(kShape) / kUnits;
   static constexpr std::ptrdiff_t kSegmentGroups = kSegmentUnits * kUnit / kShape.group;
 
-  // Where group count_ + offset of the stream of groups is staged, for one of the panels.
-  [[gnu::always_inline]] inline std::int32_t* staged(int offset, int panel) const {
-    return &work_.stage->sums[(count_ + offset) & 3][panel][0][0];
-  }
+  // Where group count_ + offset of the stream of groups is staged.
+  [[gnu::always_inline]] inline std::int32_t* staged(int offset) const { return &work_.stage->sums[(count_ + offset) & 3][0][0]; }
 
   // The next unit of the stream, which will have this index, into the ring.
   [[gnu::always_inline]] inline void unpack_ahead(int index) {
@@ -137,24 +129,14 @@ class Block {
     }
   }
 
-  // Tile A of a unit of the group.
+  // Tiles of a unit of the group, which has this index in the stream of units.
   template <int kTile>
-  [[gnu::always_inline]] inline void load_rows(At at, int unit) {
+  [[gnu::always_inline]] inline void load(At at, int unit, int index) {
+    const std::byte* const b = at.panel + at.group * work_.group_bytes + unit * kUnitBytes;
     const std::byte* a = work_.codes + (at.group * kUnits + unit) * (kRows * 64);
     if constexpr (kShape.group == 16) a = work_.codes + at.group / 2 * (kRows * 64) + at.group % 2 * 16;
+    amx::load<2 + kTile>(kNibbles ? work_.stage->ring[index & (kRing - 1)] : b, 64);
     amx::load<4 + kTile>(a, 32);
-  }
-
-  // Tile B of a unit of the group, which has this index in the stream of units; two panels: one each.
-  template <int kTile>
-  [[gnu::always_inline]] inline void load_weights(At at, int unit, int index) {
-    const std::byte* const b = at.panel + at.group * work_.group_bytes + unit * kUnitBytes;
-    if constexpr (kPanels == 2) {
-      amx::load<6>(b, 64);
-      amx::load<7>(b + work_.panel_bytes, 64);
-    } else {
-      amx::load<6 + kTile>(kNibbles ? work_.stage->ring[index & (kRing - 1)] : b, 64);
-    }
     if (!work_.fetch) return;
     const std::ptrdiff_t bytes = kUnitBytes + (unit == kUnits - 1 ? work_.group_bytes - code_bytes(kShape) : 0);
     for (std::ptrdiff_t z = 0; z < bytes; z += 64)
@@ -172,25 +154,23 @@ class Block {
     return group_sums_;
   }
 
-  // Adds a staged group, `offset` from count_, to rows [kBegin, kEnd).
+  // Adds a staged group to rows [kBegin, kEnd).
   template <int kBegin, int kEnd>
-  [[gnu::always_inline]] inline void add(At at, int offset) {
+  [[gnu::always_inline]] inline void add(At at, const std::int32_t* sums) {
+    const std::byte* const scales = at.panel + at.group * work_.group_bytes + code_bytes(kShape);
+    const __m512 scale = load_numbers(work_.numbers, scales);
+    __m512 bias = _mm512_setzero_ps();
     const float* x = nullptr;
-    if constexpr (kShape.affine) x = x_sums(at.group);
-#pragma GCC unroll 2
-    for (int p = 0; p < kPanels; ++p) {
-      const std::byte* const scales = at.panel + p * work_.panel_bytes + at.group * work_.group_bytes + code_bytes(kShape);
-      const __m512 scale = load_numbers(work_.numbers, scales);
-      __m512 bias = _mm512_setzero_ps();
-      if constexpr (kShape.affine) bias = load_numbers(work_.numbers, scales + (work_.group_bytes - code_bytes(kShape)) / 2);
-      const std::int32_t* const sums = staged(offset, p);
+    if constexpr (kShape.affine) {
+      bias = load_numbers(work_.numbers, scales + (work_.group_bytes - code_bytes(kShape)) / 2);
+      x = x_sums(at.group);
+    }
 #pragma GCC unroll 8
-      for (int r = kBegin; r < kEnd; ++r) {
-        const __m512i high = _mm512_slli_epi32(_mm512_load_si512(sums + r * 16), 8);
-        const __m512 sum = _mm512_cvtepi32_ps(_mm512_add_epi32(high, _mm512_load_si512(sums + (kRows + r) * 16)));
-        acc_[p][r] = _mm512_fmadd_ps(sum, scale, acc_[p][r]);
-        if constexpr (kShape.affine) acc_[p][r] = _mm512_fmadd_ps(bias, _mm512_set1_ps(x[r]), acc_[p][r]);
-      }
+    for (int r = kBegin; r < kEnd; ++r) {
+      const __m512i high = _mm512_slli_epi32(_mm512_load_si512(sums + r * 16), 8);
+      const __m512 sum = _mm512_cvtepi32_ps(_mm512_add_epi32(high, _mm512_load_si512(sums + (kRows + r) * 16)));
+      acc_[r] = _mm512_fmadd_ps(sum, scale, acc_[r]);
+      if constexpr (kShape.affine) acc_[r] = _mm512_fmadd_ps(bias, _mm512_set1_ps(x[r]), acc_[r]);
     }
     if ((at.group + 1) % kSegmentGroups == 0 || at.group + 1 == work_.groups)
       add_segment<kBegin, kEnd>(at.group / kSegmentGroups);
@@ -200,23 +180,20 @@ class Block {
   template <int kBegin, int kEnd>
   [[gnu::always_inline]] inline void add_segment(std::ptrdiff_t segment) {
     const float* const scales = work_.scales + segment * kRows;
-#pragma GCC unroll 2
-    for (int p = 0; p < kPanels; ++p) {
 #pragma GCC unroll 8
-      for (int r = kBegin; r < kEnd; ++r) {
-        float* const total = out_ + (p * kRows + r) * kPanelRows;
-        _mm512_store_ps(total, _mm512_fmadd_ps(acc_[p][r], _mm512_set1_ps(scales[r]), _mm512_load_ps(total)));
-        acc_[p][r] = _mm512_setzero_ps();
-      }
+    for (int r = kBegin; r < kEnd; ++r) {
+      float* const total = out_ + r * kPanelRows;
+      _mm512_store_ps(total, _mm512_fmadd_ps(acc_[r], _mm512_set1_ps(scales[r]), _mm512_load_ps(total)));
+      acc_[r] = _mm512_setzero_ps();
     }
   }
 
-  template <int kC, int kA, int kB>
+  template <int kC, int kTile>
   [[gnu::always_inline]] inline void multiply() {
     if constexpr (kShape.affine) {
-      amx::dot_int8_unsigned<kC, kA, kB>();
+      amx::dot_int8_unsigned<kC, 4 + kTile, 2 + kTile>();
     } else {
-      amx::dot_int8<kC, kA, kB>();
+      amx::dot_int8<kC, 4 + kTile, 2 + kTile>();
     }
   }
 
@@ -225,31 +202,11 @@ class Block {
   [[gnu::always_inline]] inline void multiply_units(At now, At next) {
     constexpr int kTile = kUnits == 1 ? kParity : kUnitIndex % 2;
     constexpr bool kLast = kUnitIndex + 1 == kUnits;
-    const At after = kLast ? next : now;
-    constexpr int kUnitAfter = kLast ? 0 : kUnitIndex + 1;
-    load_rows<1 - kTile>(after, kUnitAfter);
-    if constexpr (kPanels == 2) {
-      multiply<2 * kParity, 4 + kTile, 6>();
-      multiply<2 * kParity + 1, 4 + kTile, 7>();
-      load_weights<0>(after, kUnitAfter, 0);
-    } else {
-      load_weights<1 - kTile>(after, kUnitAfter, count_ * kUnits + kUnitIndex + 1);
-      multiply<2 * kParity, 4 + kTile, 6 + kTile>();
-    }
+    load<1 - kTile>(kLast ? next : now, kLast ? 0 : kUnitIndex + 1, count_ * kUnits + kUnitIndex + 1);
+    multiply<kParity, kTile>();
     if constexpr (!kLast) {
       unpack_ahead(count_ * kUnits + kUnitIndex + kAhead);
       multiply_units<kParity, kUnitIndex + 1>(now, next);
-    }
-  }
-
-  // The last group's sums, of parity kParity, to where they are staged.
-  template <int kParity>
-  [[gnu::always_inline]] inline void store() {
-    amx::store<2 * kParity>(staged(-1, 0), 64);
-    amx::zero<2 * kParity>();
-    if constexpr (kPanels == 2) {
-      amx::store<2 * kParity + 1>(staged(-1, 1), 64);
-      amx::zero<2 * kParity + 1>();
     }
   }
 
@@ -258,60 +215,53 @@ class Block {
   template <int kParity, bool kStore, bool kSum>
   [[gnu::always_inline]] inline void step(At now, At next, At summed) {
     multiply_units<kParity, 0>(now, next);
-    if constexpr (kSum) add<0, kRows / 2>(summed, -3);
+    if constexpr (kSum) add<0, kRows / 2>(summed, staged(-3));
     unpack_ahead(count_ * kUnits + kUnits - 1 + kAhead);
-    if constexpr (kStore) store<1 - kParity>();
-    if constexpr (kSum) add<kRows / 2, kRows>(summed, -3);
+    if constexpr (kStore) {
+      amx::store<1 - kParity>(staged(-1), 64);
+      amx::zero<1 - kParity>();
+    }
+    if constexpr (kSum) add<kRows / 2, kRows>(summed, staged(-3));
     ++count_;
   }
 
-  // The next panels' sums.
+  // The next panel's sums.
   [[gnu::always_inline]] inline void begin(float* out) {
     out_ = out;
-    for (int i = 0; work_.first && i < kPanels * kRows; ++i) _mm512_store_ps(out + i * kPanelRows, _mm512_setzero_ps());
+    for (int r = 0; work_.first && r < kRows; ++r) _mm512_store_ps(out + r * kPanelRows, _mm512_setzero_ps());
   }
 
   Work work_;
   const std::byte* ahead_;  // packed weights to be unpacked next
   const std::byte* ahead_end_ = nullptr;
-  int count_ = 0;  // groups whose products are done, of all panels
-  __m512 acc_[kPanels][kRows];
-  float* out_ = nullptr;  // of the panels that are summed up
+  int count_ = 0;         // groups whose products are done, of all panels
+  __m512 acc_[kRows];     // of the segment
+  float* out_ = nullptr;  // the panel's sums of whole segments
   float group_sums_[kRows] = {};
 };
 
 using RunBlock = void (*)(const Work&);
 
-template <PanelFormat kShape, int kRows, int kPanels>
+template <PanelFormat kShape, int kRows>
 [[gnu::noinline]] void run_block(const Work& work) {
-  Block<kShape, kRows, kPanels> block(work);
+  Block<kShape, kRows> block(work);
   block.run();
 }
 
 RunBlock block_of(PanelFormat format, int rows) {
   RunBlock run = nullptr;
   with_panel_shape(format, [&]<PanelFormat kShape>() {
-    run = rows == 4 ? run_block<kShape, 4, 1> : (rows == 6 ? run_block<kShape, 6, 1> : run_block<kShape, 8, 1>);
+    run = rows == 4 ? run_block<kShape, 4> : (rows == 6 ? run_block<kShape, 6> : run_block<kShape, 8>);
   });
   return run;
 }
 
-// Two panels at once share the loads of tile A. Null where there is no such form.
-RunBlock pair_of(PanelFormat format, int rows) {
-  RunBlock run = nullptr;
-  if (is_nibbles(format) || rows != kTileRowsMax) return run;
-  with_panel_shape(format, [&]<PanelFormat kShape>() {
-    if constexpr (!is_nibbles(kShape)) run = run_block<kShape, kTileRowsMax, 2>;
-  });
-  return run;
-}
-
-// C 0 to 3, A 4 and 5, B 6 and 7; `columns` of a unit.
+// C 0 and 1, B 2 and 3, A 4 and 5; `columns` of a unit.
 void configure_tiles(int block_rows, int columns) {
   amx::TileConfig config;
-  for (const int tile : {0, 1, 2, 3}) config.set(tile, 2 * block_rows, 64);
+  for (const int tile : {0, 1}) config.set(tile, 2 * block_rows, 64);
+  for (const int tile : {2, 3}) config.set(tile, columns / 4, 64);
   for (const int tile : {4, 5}) config.set(tile, 2 * block_rows, columns);
-  for (const int tile : {6, 7}) config.set(tile, columns / 4, 64);
   amx::configure(config);
 }
 
@@ -328,30 +278,13 @@ struct Panels {
 // Groups of the next chunk: so that none of less than four is left over; even.
 constexpr int chunk_of(int left, int chunk) { return left <= chunk + 2 ? left : chunk; }
 
-// Pairs of panels, then the one that is left.
-void run_all(Work work, RunBlock run, RunBlock pair) {
-  const int count = work.panels;
-  const int paired = pair == nullptr ? 0 : count / 2 * 2;
-  if (paired > 0) {
-    work.panels = paired;
-    pair(work);
-  }
-  if (paired == count) return;
-  work.panels = count - paired;
-  work.weights += paired * work.panel_bytes;
-  work.out += static_cast<std::ptrdiff_t>(paired) * kTileRowsMax * kPanelRows;
-  run(work);
-}
-
 // All blocks of rows, one after another, times some panels.
 void run_panels(const Activations& x, const Finish& finish_as, const Panels& panels, Stage* stage) {
   const ActivationBlocks& bytes = x.bytes;
   const RunBlock run = block_of(panels.format, bytes.block_rows);
-  const RunBlock pair = bytes.blocks == 1 ? nullptr : pair_of(panels.format, bytes.block_rows);
   const bool whole = bytes.blocks == 1 || is_nibbles(panels.format);
   Work work{};
   work.stage = stage;
-  work.out = &stage->out[0][0][0];
   work.panel_bytes = panels.panel_bytes;
   work.group_bytes = panel_group_bytes(panels.format);
   work.numbers = panels.format.numbers;
@@ -370,7 +303,7 @@ void run_panels(const Activations& x, const Finish& finish_as, const Panels& pan
       work.weights = panels.data + g * work.group_bytes;
       work.groups = groups;
       work.first = g == 0;
-      run_all(work, run, pair);
+      run(work);
       g += groups;
     }
     const int row = b * bytes.block_rows;

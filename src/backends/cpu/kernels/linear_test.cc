@@ -13,7 +13,7 @@ std::string label(const KernelSet& kernels, const Tensor& w, int rows) {
          "] rows " + std::to_string(rows);
 }
 
-constexpr int kSegment = 128;  // columns that share a scale of x
+constexpr int kSegment = 256;  // columns that share a scale of x
 
 // A row of x as linear layers see it: integers, and the scale of each segment.
 struct Rounded {
