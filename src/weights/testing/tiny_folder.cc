@@ -94,8 +94,9 @@ class TensorWriter {
     std::vector<std::byte> biases;
     for (std::int64_t i = 0; i < rows * cols / options_.group; ++i) {
       const float scale = deviation * std::sqrt(12.0F) / levels * (0.5F + static_cast<float>(rng.below(1024)) / 1024);
-      append_float(scales, options_.scales, rng.chance(0.5) ? -scale : scale);
-      append_float(biases, options_.scales, (rng.chance(0.5) ? -scale : scale) * levels / 2);
+      const float sign = rng.chance(0.5) ? -1.0F : 1.0F;
+      append_float(scales, options_.scales, sign * scale);
+      append_float(biases, options_.scales, -sign * scale * levels * (0.45F + static_cast<float>(rng.below(1024)) / 10240));
     }
     const std::string type(dtype_name(options_.scales));
     add(module + ".weight", "U32", {rows, cols * options_.bits / 32}, codes);
