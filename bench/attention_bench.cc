@@ -14,7 +14,7 @@
 
 #include "backends/cpu/kernels/attention.h"
 #include "backends/cpu/kernels/kernel_set.h"
-#include "base/clock.h"
+#include "timing.h"
 
 namespace linnet::cpu {
 namespace {
@@ -26,26 +26,6 @@ struct Machine {
   std::int32_t kv_heads = 3;
   std::int32_t head_dim = 64;
 };
-
-struct Times {
-  double median = 0;  // seconds
-  double least = 0;
-  double most = 0;
-};
-
-template <class F>
-Times timed(F&& f) {
-  const SystemClock clock;
-  f();
-  std::vector<double> seconds;
-  for (int i = 0; i < 9; ++i) {
-    const auto start = clock.now();
-    f();
-    seconds.push_back(std::chrono::duration<double>(clock.now() - start).count());
-  }
-  std::sort(seconds.begin(), seconds.end());
-  return {seconds[4], seconds.front(), seconds.back()};
-}
 
 class Bench {
  public:
