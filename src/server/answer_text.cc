@@ -20,6 +20,7 @@
 #include "api/responses_request.h"
 #include "api/responses_stream.h"
 #include "base/log.h"
+#include "base/printable.h"
 #include "server/model_wait.h"
 
 namespace linnet {
@@ -45,15 +46,6 @@ std::optional<Error> check_body_type(const http::Request& request) {
   const std::string type = request.media_type();
   if (std::find(kBodyTypes.begin(), kBodyTypes.end(), type) != kBodyTypes.end() || type.ends_with("+json")) return std::nullopt;
   return Error{ErrorCode::kUnsupported, "the body must be JSON: send Content-Type: application/json", "content-type"};
-}
-
-// Text of a client, made harmless for header lines and messages: ASCII, no control characters, short.
-std::string printable(std::string_view text) {
-  constexpr std::size_t kShownBytesMax = 64;
-  std::string shown(text.substr(0, kShownBytesMax));
-  std::replace_if(
-      shown.begin(), shown.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
-  return text.size() > kShownBytesMax ? shown + "..." : shown;
 }
 
 std::string header_list(const std::vector<std::string>& names) {

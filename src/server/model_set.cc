@@ -7,21 +7,9 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/memory_budget.h"
+#include "base/printable.h"
 
 namespace linnet {
-namespace {
-
-// Text of a client, made harmless for messages: ASCII, no control characters, short.
-std::string printable(std::string_view text) {
-  constexpr std::size_t kShownBytesMax = 64;
-  std::string shown(text.substr(0, kShownBytesMax));
-  std::replace_if(
-      shown.begin(), shown.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
-  return text.size() > kShownBytesMax ? shown + "..." : shown;
-}
-
-}  // namespace
-
 ModelLease::ModelLease(ModelLease&& other) noexcept
     : set_(std::exchange(other.set_, nullptr)), index_(other.index_), engine_(other.engine_), use_(other.use_) {}
 
