@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "api/json_reader.h"
+#include "json/read_json.h"
 
 namespace linnet::api {
 namespace {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "api/json_reader.h"
+#include "json/read_json.h"
 #include "linnet/status.h"
 
 namespace linnet::api {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "api/json_reader.h"
+#include "json/read_json.h"
 #include "linnet/text_engine.h"
 
 namespace linnet::api {

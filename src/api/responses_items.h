@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "api/json_reader.h"
+#include "json/read_json.h"
 #include "linnet/status.h"
 
 namespace linnet::api {

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "api/json_reader.h"
+#include "json/read_json.h"
 
 namespace linnet::api {
 namespace {
