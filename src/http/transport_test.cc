@@ -13,6 +13,7 @@
 #include <memory>
 #include <string>
 
+#include "base/testing/temp_folder.h"
 #include "http/raw_client.h"
 #include "http/test_server.h"
 
@@ -21,24 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Removed with everything in it.
-class Folder {
- public:
-  Folder() {
-    std::string pattern = (fs::temp_directory_path() / "linnet-XXXXXX").string();
-    CHECK(::mkdtemp(pattern.data()) != nullptr);
-    path_ = pattern;
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() { fs::remove_all(path_); }
-  std::string file(const char* name) const { return (path_ / name).string(); }
-
- private:
-  fs::path path_;
-};
-
-TlsFiles make_certificate(const Folder& folder) {
+TlsFiles make_certificate(const testing::TempFolder& folder) {
   const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(EVP_EC_gen("P-256"), EVP_PKEY_free);
   const std::unique_ptr<X509, decltype(&X509_free)> certificate(X509_new(), X509_free);
   X509_gmtime_adj(X509_getm_notBefore(certificate.get()), 0);
@@ -92,7 +76,7 @@ class TlsClient {
 };
 
 TEST(Tls, AnswersSmallAndLargeBodiesAndStreams) {
-  const Folder folder;
+  const testing::TempFolder folder;
   const TlsFiles files = make_certificate(folder);
   TestServer server([&](ServerOptions& options) { options.tls = files; });
   EXPECT_TRUE(server.server().url().starts_with("https://127.0.0.1:"));
@@ -113,7 +97,7 @@ TEST(Tls, AnswersSmallAndLargeBodiesAndStreams) {
 }
 
 TEST(Tls, StrangersAreDroppedAndOthersServed) {
-  const Folder folder;
+  const testing::TempFolder folder;
   const TlsFiles files = make_certificate(folder);
   TestServer server([&](ServerOptions& options) { options.tls = files; });
   RawClient plain(server.port());
@@ -129,7 +113,7 @@ TEST(Tls, StrangersAreDroppedAndOthersServed) {
 }
 
 TEST(Tls, ALeavingClientIsNoticed) {
-  const Folder folder;
+  const testing::TempFolder folder;
   const TlsFiles files = make_certificate(folder);
   TestServer server([&](ServerOptions& options) { options.tls = files; });
   {
@@ -141,7 +125,7 @@ TEST(Tls, ALeavingClientIsNoticed) {
 }
 
 TEST(Tls, BadFilesAreNamed) {
-  const Folder folder;
+  const testing::TempFolder folder;
   const TlsFiles files = make_certificate(folder);
   const auto missing = TlsContext::load(folder.file("none.pem"), files.key);
   ASSERT_FALSE(missing.ok());
@@ -149,14 +133,14 @@ TEST(Tls, BadFilesAreNamed) {
   const auto wrong = TlsContext::load(files.certificate, files.certificate);
   ASSERT_FALSE(wrong.ok());
   EXPECT_EQ(wrong.error().param, "--tls-key");
-  const Folder other;
+  const testing::TempFolder other;
   const auto foreign = TlsContext::load(files.certificate, make_certificate(other).key);
   ASSERT_FALSE(foreign.ok());
   EXPECT_EQ(foreign.error().param, "--tls-key");
 }
 
 TEST(UnixSocket, ServesItsOwnerAlone) {
-  const Folder folder;
+  const testing::TempFolder folder;
   const std::string path = folder.file("linnet.sock");
   {
     TestServer server([&](ServerOptions& options) { options.listen.unix_path = path; });
@@ -176,7 +160,7 @@ TEST(UnixSocket, ServesItsOwnerAlone) {
 }
 
 TEST(UnixSocket, OnlyDeadSocketsAreReplaced) {
-  const Folder folder;
+  const testing::TempFolder folder;
   const std::string path = folder.file("linnet.sock");
   boost::asio::io_context io;
   ASSERT_TRUE(listen(io, {.unix_path = path}).ok());  // closed at once, and its file left behind

@@ -8,28 +8,12 @@
 #include <thread>
 #include <vector>
 
-#include "base/check.h"
+#include "base/testing/temp_folder.h"
 
 namespace linnet {
 namespace {
 
 namespace fs = std::filesystem;
-
-class Folder {
- public:
-  Folder() {
-    std::string pattern = (fs::temp_directory_path() / "linnet-XXXXXX").string();
-    CHECK(::mkdtemp(pattern.data()) != nullptr);
-    path_ = pattern;
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() { fs::remove_all(path_); }
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 StoredResponse response(const std::string& id, const std::string& owner = "") {
   return {.id = id, .owner = owner, .response = "{\"id\":\"" + id + "\"}", .items = "[\"\\u00e9\"]", .output = "[]"};
@@ -44,8 +28,8 @@ std::unique_ptr<ResponseStore> opened(const fs::path& path, const Clock& clock, 
 bool has(ResponseStore& store, const std::string& id) { return store.get(id, "")->has_value(); }
 
 TEST(ResponseStore, KeepsOverARestartAndForItsOwnerAlone) {
-  const Folder folder;
-  const fs::path path = folder.path() / "linnet" / "responses.sqlite3";
+  const testing::TempFolder folder;
+  const fs::path path = fs::path(folder.path()) / "linnet" / "responses.sqlite3";
   VirtualClock clock;
   ASSERT_TRUE(opened(path, clock)->put(response("a", "me")).ok());
   const auto store = opened(path, clock);
@@ -100,9 +84,9 @@ TEST(ResponseStore, AnIdIsTakenOnce) {
 }
 
 TEST(ResponseStore, OtherFilesAreNamed) {
-  const Folder folder;
+  const testing::TempFolder folder;
   VirtualClock clock;
-  const fs::path file = folder.path() / "notes.txt";
+  const fs::path file = fs::path(folder.path()) / "notes.txt";
   std::ofstream(file) << std::string(5000, 'x');
   const auto corrupt = ResponseStore::open(file, clock);
   ASSERT_FALSE(corrupt.ok());
@@ -114,9 +98,9 @@ TEST(ResponseStore, OtherFilesAreNamed) {
 }
 
 TEST(ResponseStore, ThreadsShareIt) {
-  const Folder folder;
+  const testing::TempFolder folder;
   VirtualClock clock;
-  const auto store = opened(folder.path() / "r.sqlite3", clock);
+  const auto store = opened(fs::path(folder.path()) / "r.sqlite3", clock);
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {

@@ -11,6 +11,7 @@
 
 #include "weights/safetensors.h"
 #include "weights/testing/is_error.h"
+#include "weights/testing/safetensors_writer.h"
 #include "weights/testing/tiny_folder.h"
 
 namespace linnet {

@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/testing/temp_folder.h"
 #include "weights/model_file.h"
 #include "weights/testing/gguf_writer.h"
 #include "weights/testing/is_error.h"
-#include "weights/testing/safetensors_writer.h"
 #include "weights/testing/tiny_llama.h"
 
 namespace linnet {

@@ -27,22 +27,4 @@ class SafetensorsWriter {
 // A file of any header and data.
 std::vector<std::byte> safetensors_bytes(std::string_view header, std::span<const std::byte> data = {});
 
-// A folder in the system's folder for temporary files; removed with this object. Move-only.
-class TempFolder {
- public:
-  TempFolder();
-  TempFolder(TempFolder&& other) noexcept;
-  TempFolder& operator=(TempFolder&& other) noexcept;
-  ~TempFolder();
-
-  const std::string& path() const { return path_; }
-  // `name`: may have folders in it, which are made.
-  void write(std::string_view name, std::span<const std::byte> bytes) const;
-  void write(std::string_view name, std::string_view text) const { write(name, std::as_bytes(std::span(text))); }
-  void remove(std::string_view name) const;
-
- private:
-  std::string path_;
-};
-
 }  // namespace linnet::testing

@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "base/random.h"
 #include "weights/half.h"
+#include "weights/testing/safetensors_writer.h"
 
 namespace linnet::testing {
 namespace {

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "base/testing/temp_folder.h"
 #include "weights/tensor.h"
-#include "weights/testing/safetensors_writer.h"
 #include "weights/testing/tiny_llama.h"
 
 namespace linnet::testing {
