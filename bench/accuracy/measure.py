@@ -135,27 +135,34 @@ class Tally:
 
 
 class Stream:
-    """The logits that stream_logits writes, window by window. With `parts`, as many processes at once, each into a file."""
+    """The logits that stream_logits writes, window by window. With `parts`, as many processes at once, each into a file first."""
 
     def __init__(self, arguments, backend, parts=1):
         command = [arguments.stream_logits, backend, arguments.model, arguments.text, str(WINDOW)]
-        self.files = [tempfile.TemporaryFile() for _ in range(parts)]
-        self.processes = [
-            subprocess.Popen([*command, str(part), str(parts)], stdout=file) for part, file in enumerate(self.files)
-        ]
-        for process in self.processes:
-            if process.wait() != 0:
-                sys.exit("stream_logits failed")
+        if parts == 1:
+            self.files = [subprocess.Popen(command, stdout=subprocess.PIPE).stdout]
+        else:
+            self.files = [tempfile.TemporaryFile() for _ in range(parts)]
+            processes = [subprocess.Popen([*command, str(part), str(parts)], stdout=file) for part, file in enumerate(self.files)]
+            for process, file in zip(processes, self.files):
+                process.wait()
+                file.seek(0)
         for file in self.files:
-            file.seek(0)
-            self.count, self.vocabulary = np.frombuffer(file.read(8), np.int32)
-            self.tokens = np.frombuffer(file.read(4 * self.count), np.int32)
+            self.count, self.vocabulary = self.read(file, 2, np.int32)
+            self.tokens = self.read(file, self.count, np.int32)
         self.window = 0
+
+    @staticmethod
+    def read(file, count, kind):
+        bytes_read = file.read(4 * count)
+        if len(bytes_read) != 4 * count:
+            sys.exit("stream_logits failed")
+        return np.frombuffer(bytes_read, kind)
 
     def next(self):
         file = self.files[self.window % len(self.files)]
         self.window += 1
-        return np.frombuffer(file.read(4 * WINDOW * self.vocabulary), np.float32).reshape(WINDOW, self.vocabulary)
+        return self.read(file, WINDOW * self.vocabulary, np.float32).reshape(WINDOW, self.vocabulary)
 
 
 def llama_perplexity(program, model, text):

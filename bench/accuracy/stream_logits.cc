@@ -5,6 +5,7 @@
 // beyond the last whole window are left out. A window begins at position 0, so nothing before it is seen. With PART (from 0) and
 // PARTS only the logits of window PART, PART + PARTS, ...
 // mlx: on the CPU, the reference path.
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
